@@ -64,9 +64,11 @@ bench-queue: bench-programs ## only the queue beside Laravel, River and graphile
 bench-mail: build bench-programs ## mails a second beside plain loops, in docs/benchmarks.md (1 min)
 	bin/bench/mail -page docs/benchmarks.md
 
-<<<<<<< HEAD
 bench-feed: bench-programs ## from another program's INSERT to the handler, by every way to notice it, in docs/benchmarks.md (5 min)
 	bin/bench/feed -page docs/benchmarks.md
+
+bench-repository: bench-programs ## the repository of backups beside tar with zstd, and restic (10 min, 8 GB of disk; SHORT=1 tries it with less)
+	bin/bench/repository $(if $(SHORT),-files 3000 -bytes 300000000)
 
 bench-go: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)

@@ -31,6 +31,7 @@ type site struct {
 	dsn, name string
 	dir       string // of the sockets
 	store     *queue.Store
+	tables    *tables.Tables
 	registry  *jobs.Registry
 	began     chan time.Time // when a handler began
 }
@@ -54,7 +55,9 @@ func newSite(ctx context.Context, server *servers.Server, dir string) (*site, er
 			}
 		}
 	}
-	s.store, err = queue.Open(ctx, s.db, tables.Options{Registry: s.registry})
+	if s.tables, err = tables.Open(ctx, s.db, tables.Options{Registry: s.registry}); err == nil {
+		s.store, err = queue.New(ctx, s.tables)
+	}
 	if err != nil {
 		return nil, errors.Join(err, s.db.Close())
 	}
@@ -63,7 +66,7 @@ func newSite(ctx context.Context, server *servers.Server, dir string) (*site, er
 
 // watch runs a watcher until stop is called.
 func (s *site) watch(ctx context.Context, o feed.Options) (w *feed.Watcher, stop func()) {
-	o.Rows, o.Dir, o.Logger, o.Now = s.store, s.dir, slog.New(slog.DiscardHandler), time.Now
+	o.Rows, o.Dir, o.Logger, o.Now = s.tables, s.dir, slog.New(slog.DiscardHandler), time.Now
 	o.Wake = func(queue string) { wake.Call(s.dir, wake.Jobs, queue) }
 	w = feed.New(o)
 	ctx, cancel := context.WithCancel(ctx)

@@ -62,14 +62,14 @@ func (r *Services) ChangeFeed(ctx context.Context) (feed.Source, error) {
 	}
 	dsn := cmp.Or(c.DSN, r.Config.Database.DSN)
 	table := r.tables.Layout.Table()
-	switch database.Of(r.DB).Name {
-	case database.MySQL:
+	switch database.Of(r.DB).Changes {
+	case database.BinaryLog:
 		var schema string
 		if err := r.DB.GetContext(ctx, &schema, "SELECT DATABASE()"); err != nil {
 			return nil, DatabaseError{Err: fmt.Errorf("asking for the database's name: %w", err)}
 		}
 		return &feed.Binlog{DSN: dsn.Reveal(), Schema: schema, Table: table.Plain}, nil
-	case database.PostgreSQL:
+	case database.Notifications:
 		return &feed.Notify{DSN: dsn.Reveal(), Table: table.Name}, nil
 	}
 	path, _ := dsn.SQLiteFile()

@@ -20,7 +20,7 @@ func (a *commandLine) migrateFeedCommand() *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				if database.Of(r.DB).Name != database.PostgreSQL {
+				if database.Of(r.DB).Changes != database.Notifications {
 					return app.Usagef("only PostgreSQL has such a trigger; this database's own feed needs none (cmsjobs doctor says what it needs)")
 				}
 				table, plain := r.JobsTable()

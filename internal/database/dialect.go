@@ -16,6 +16,16 @@ const (
 	SQLite     = "sqlite"
 )
 
+// ChangeFeed is how a server says that rows were written.
+type ChangeFeed string
+
+// The feeds: a replica's log, NOTIFY of a trigger, events of the database's file.
+const (
+	BinaryLog     ChangeFeed = "binary log"
+	Notifications ChangeFeed = "notifications"
+	FileEvents    ChangeFeed = "file events"
+)
+
 // Dialect holds every difference between the SQL of the servers. All other SQL
 // is shared.
 type Dialect struct {
@@ -55,6 +65,8 @@ type Dialect struct {
 	// may be in a column of texts, and no integer is too large.
 	LooseTypes bool
 
+	Changes ChangeFeed // how the server says that rows were written
+
 	Bytes     string // function: length of a text in bytes
 	True      string // of a boolean column
 	MaxParams int    // arguments that a statement may have
@@ -65,17 +77,17 @@ var dialects = map[string]Dialect{
 	"mysql": {Name: MySQL, quote: "`", Now: "UNIX_TIMESTAMP()", Millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)",
 		Clock: "CAST(UNIX_TIMESTAMP(SYSDATE(3))*1000 AS SIGNED)", ClockAfterLock: true,
 		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "LENGTH", True: "1", MaxParams: 60000, Bind: sqlx.QUESTION,
-		KeyInIndexes: true, Engines: true, ConvertsTimestamps: true},
+		KeyInIndexes: true, Engines: true, ConvertsTimestamps: true, Changes: BinaryLog},
 	"pgx": {Name: PostgreSQL, quote: `"`, Now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
 		Millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
 		Clock:     "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
 		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Returning: true, Bytes: "octet_length", True: "true",
-		MaxParams: 60000, Bind: sqlx.DOLLAR, Arrays: true, TypedSelect: true},
+		MaxParams: 60000, Bind: sqlx.DOLLAR, Arrays: true, TypedSelect: true, Changes: Notifications},
 	// A write transaction of SQLite is alone: BEGIN IMMEDIATE is its row lock.
 	// Not ": SQLite takes the name of a column that is not there for a text then.
 	"sqlite": {Name: SQLite, quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		Clock: "CAST(unixepoch('subsec')*1000 AS INTEGER)", ClockAfterLock: true, OneWriter: true, Returning: true,
-		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true},
+		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true, Changes: FileEvents},
 }
 
 // DialectOf finds the dialect of a database/sql driver.

@@ -132,7 +132,7 @@ func (s *Store) moveToFailed(ctx context.Context, t tables.Transaction, ends []n
 
 func (s *Store) copyOne(ctx context.Context, t tables.Transaction, e numbered, failedAt string) error {
 	table, mark := s.Layout.Table(), "?"
-	if s.Dialect.Name == database.PostgreSQL {
+	if s.Dialect.TypedSelect {
 		mark = "CAST(? AS text)" // a SELECT's argument has no type there
 	}
 	columns, values := "connection, queue, exception, failed_at, payload", strings.Join([]string{mark, "queue", mark, failedAt, table.Payload}, ", ")
