@@ -75,22 +75,29 @@ func (r indexRow) fits(now indexRow) bool {
 // a clock it could change unseen.
 const recent = 3 * time.Second
 
-// listOne reads the manifest files of a destination that are new or changed, several
-// at once, and takes the others from our index.
-func (h *Handler) listOne(ctx context.Context, name string, store storage.Store) ([]indexEntry, error) {
-	var infos []storage.Info
-	var listErr error
+// manifestFiles lists the manifest files of a destination, and the catalog if there is one.
+func (h *Handler) manifestFiles(ctx context.Context, store storage.Store) (infos []storage.Info, saved *storage.Info, err error) {
 	for info, err := range store.List(ctx, h.c.Options.Prefix+"backup-") {
 		if err != nil {
-			listErr = err
-			break
+			return infos, saved, err
+		}
+		if info.Key == h.c.Options.Prefix+catalogName {
+			saved = &info
 		}
 		key, is := strings.CutSuffix(info.Key, manifestFileEnding)
 		if is && !strings.Contains(strings.TrimPrefix(key, h.c.Options.Prefix), "/") {
 			infos = append(infos, info)
 		}
 	}
+	return infos, saved, nil
+}
+
+// listOne reads the manifest files of a destination that are new or changed, several
+// at once, and takes the others from our index.
+func (h *Handler) listOne(ctx context.Context, name string, store storage.Store) ([]indexEntry, error) {
+	infos, saved, listErr := h.manifestFiles(ctx, store)
 	index := h.readIndex(ctx, name)
+	catalog := h.readCatalog(ctx, store, saved, infos, index)
 	entries := make([]*indexEntry, len(infos))
 	failed := make([]error, len(infos))
 	fresh := make([]indexRow, len(infos))
@@ -102,6 +109,12 @@ func (h *Handler) listOne(ctx context.Context, name string, store storage.Store)
 		if known, there := index[info.Key]; there && known.fits(row) {
 			delete(index, info.Key)
 			if entries[i] = known.decode(); entries[i] != nil {
+				continue
+			}
+		}
+		if known, there := catalog[info.Key]; there && known.fits(row) {
+			if entries[i] = known.decode(); entries[i] != nil {
+				fresh[i] = known
 				continue
 			}
 		}

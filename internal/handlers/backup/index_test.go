@@ -56,7 +56,14 @@ func (f *farStore) info(key string) storage.Info {
 	return storage.Info{Key: key, Size: int64(len(f.held[key])), Modified: f.born, Tag: sha(f.held[key])}
 }
 
-func (f *farStore) Stat(_ context.Context, key string) (storage.Info, error) { return f.info(key), nil }
+func (f *farStore) Stat(_ context.Context, key string) (storage.Info, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, there := f.held[key]; !there {
+		return storage.Info{}, storage.ErrNotFound
+	}
+	return f.info(key), nil
+}
 
 func (f *farStore) List(_ context.Context, _ string) iter.Seq2[storage.Info, error] {
 	f.mu.Lock()

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -120,16 +121,17 @@ func (k knowledge) stored(e indexEntry, destination string) Stored {
 
 func readManifestFile(ctx context.Context, store storage.Store, key string) (ManifestFile, error) {
 	var side ManifestFile
-	body, _, err := store.Open(ctx, key)
+	body, info, err := store.Open(ctx, key)
 	if err != nil {
 		return side, err
 	}
 	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, maxManifestFile))
-	if err != nil {
+	var data bytes.Buffer
+	data.Grow(int(min(max(info.Size, 0), maxManifestFile)) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(body, maxManifestFile)); err != nil {
 		return side, err
 	}
-	if err := json.Unmarshal(data, &side); err != nil {
+	if err := json.Unmarshal(data.Bytes(), &side); err != nil {
 		return side, fmt.Errorf("%s is no manifest file of a backup: %w", key, err)
 	}
 	// What a manifest file says must be about the archive beside it.

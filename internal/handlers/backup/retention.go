@@ -89,6 +89,7 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []Stored,
 	if err != nil {
 		return nil, err
 	}
+	defer func() { h.keepCatalog(ctx, destination, store, gone) }()
 	all, err := h.List(ctx, destination)
 	if err != nil {
 		return nil, err
