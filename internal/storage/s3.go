@@ -18,7 +18,6 @@ import (
 	tmtypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go"
 )
 
 // S3Config says where a bucket is and how to reach it.
@@ -284,25 +283,4 @@ func (s *S3) Sweep(ctx context.Context, prefix string, before time.Time) (remove
 		}
 	}
 	return removed, nil
-}
-
-// failed names the place and says what to do about the errors that people meet.
-func (s *S3) failed(doing, key string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "NoSuchKey", "NotFound", "NoSuchUpload":
-			err = fmt.Errorf("%w (%w)", ErrNotFound, err)
-		case "NoSuchBucket":
-			err = fmt.Errorf("there is no bucket %s: create it or correct the configuration: %w", s.config.Bucket, err)
-		case "InvalidAccessKeyId", "SignatureDoesNotMatch":
-			err = fmt.Errorf("the store refuses the credentials: check access key, secret key and region: %w", err)
-		case "AccessDenied", "Forbidden":
-			err = fmt.Errorf("the credentials do not allow this: grant them objects and listing under the prefix: %w", err)
-		}
-	}
-	return fmt.Errorf("%s %s in %s: %w", doing, key, s, err)
 }

@@ -255,8 +255,11 @@ func (h *Handler) judgeHistory(ctx context.Context, s *Health) error {
 	if err != nil {
 		return err
 	}
-	if len(history) > 0 && (history[0].Status == Failed || history[0].Status == Partial) {
-		s.warn("failing", "", "the last backup is %s: %s", history[0].Status, history[0].Error)
+	if len(history) > 0 && history[0].Status == Failed {
+		s.warn("failing", "", "the last backup failed: %s", history[0].Error)
+	}
+	if len(history) > 0 && history[0].Status == Partial {
+		s.warn("failing", "", "the last backup is partial: %s", history[0].Error)
 	}
 	return nil
 }
