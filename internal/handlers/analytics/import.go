@@ -51,6 +51,9 @@ type Log struct {
 // progress receives how many bytes of r were used.
 func (h *Handler) Import(ctx context.Context, log Log, r io.Reader, progress func(bytes int64)) (Imported, error) {
 	var done Imported
+	if h.NoCountries != nil { // what is stored without a country stays so
+		return done, h.NoCountries
+	}
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
 		return done, err
