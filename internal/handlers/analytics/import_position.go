@@ -22,7 +22,7 @@ const (
 	// position say that it is the same up to there. Hundreds of lines have no address
 	// that could be found from their digest.
 	checkedBytes = 64 << 10
-	// overlap is how much before its end a log is read again: views are told apart by
+	// overlap is how much before its end a log is read again: views are distinguished by
 	// their number among equal ones of a second, which are close together.
 	overlap = 1 << 20
 	// keepPositions is how long a log is known that nobody imports any more.
