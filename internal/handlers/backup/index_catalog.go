@@ -9,7 +9,7 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/indexcopy"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -44,7 +44,7 @@ func (h *Handler) readCatalog(ctx context.Context, store storage.Store, saved *s
 			return err
 		}
 		defer body.Close()
-		return catalog.Read(body, key.trusts, func(r catalog.Row) {
+		return indexcopy.Read(body, key.trusts, func(r indexcopy.Row) {
 			row := indexRow{Key: r.Key, Size: r.Size, Modified: r.Modified, Tag: r.Tag, Entry: string(r.Entry)}
 			if now, wanted := lacking[r.Key]; wanted && row.fits(now) {
 				rows[r.Key] = row
@@ -99,16 +99,16 @@ func (h *Handler) tryKeepCatalog(ctx context.Context, destination string, store 
 	for _, b := range gone {
 		delete(index, b.Key+manifestFileEnding)
 	}
-	rows := make([]catalog.Row, 0, len(index))
+	rows := make([]indexcopy.Row, 0, len(index))
 	for _, r := range index {
-		rows = append(rows, catalog.Row{Key: r.Key, Size: r.Size, Modified: r.Modified, Tag: r.Tag, Entry: json.RawMessage(r.Entry)})
+		rows = append(rows, indexcopy.Row{Key: r.Key, Size: r.Size, Modified: r.Modified, Tag: r.Tag, Entry: json.RawMessage(r.Entry)})
 	}
-	slices.SortFunc(rows, func(a, b catalog.Row) int { return cmp.Compare(a.Key, b.Key) })
+	slices.SortFunc(rows, func(a, b indexcopy.Row) int { return cmp.Compare(a.Key, b.Key) })
 	key, err := h.signer(ctx)
 	if err != nil {
 		return err
 	}
-	data, err := catalog.Write(rows, key.own(), key.private)
+	data, err := indexcopy.Write(rows, key.own(), key.private)
 	if err != nil {
 		return err
 	}
