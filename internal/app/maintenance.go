@@ -109,10 +109,12 @@ func analyticsHandler(registry *jobs.Registry, r *Services) error {
 	}
 	if c.MMDB != "" {
 		countries, err := analytics.OpenCountries(c.MMDB)
-		if err != nil {
-			return UsageError{Err: err}
+		if err != nil { // mail and backups go on without it
+			r.Log.Error("views are counted without countries", "event", "analytics.no_countries", "error", err)
+			a.NoCountries = err
+		} else {
+			a.Countries = countries
 		}
-		a.Countries = countries // open as long as the process lives
 	}
 	if c.Weekly {
 		to := c.WeeklyTo

@@ -7,6 +7,7 @@ import (
 	"os"
 	"strconv"
 
+	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
@@ -25,7 +26,8 @@ func (a *commandLine) analyticsImportCommand() *cobra.Command {
 	var from analytics.Log
 	c := &cobra.Command{Use: "import FILE...", Short: "Read access logs of nginx, Apache or Caddy, plain or gzipped", Args: cobra.MinimumNArgs(1),
 		Long: `Reads access logs. The same log may be given again, also when it has grown, was cut, rotated or compressed:
-a view that is stored already is known by its content. Where several web servers serve one site, name each with --server: views that are
+a view that is stored already is known by its content, and the part of a log that was read before is passed over (--again reads it, for example
+after views were deleted). Where several web servers serve one site, name each with --server: views that are
 equal in all but the visitor count for each of them. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
 		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com access.log.*.gz\n  cmsjobs analytics import --server web2 web2/access.log",
 		RunE: func(c *cobra.Command, files []string) error {
@@ -40,12 +42,13 @@ equal in all but the visitor count for each of them. Afterwards "cmsjobs analyti
 					}
 					n := func(v int64) string { return strconv.FormatInt(v, 10) }
 					all[name] = done
-					cells = append(cells, []string{name, n(done.Lines), n(done.Views), n(done.Skipped), n(done.Bad), n(done.Already)})
+					cells = append(cells, []string{name, n(done.Lines), n(done.Views), n(done.Skipped), n(done.Bad), n(done.Already), humanize.IBytes(uint64(done.Before))})
 				}
-				return a.list(all, []string{"LOG", "LINES", "VIEWS", "SKIPPED", "BAD", "KNOWN"}, cells, "")
+				return a.list(all, []string{"LOG", "LINES", "VIEWS", "SKIPPED", "BAD", "KNOWN", "READ BEFORE"}, cells, "")
 			})
 		}}
 	c.Flags().StringVar(&from.Host, "host", "", "the site's host, for logs that do not name it (default: the CMS's)")
+	c.Flags().BoolVar(&from.Again, "again", false, "read all of each log, also what was read before")
 	c.Flags().StringVar(&from.Server, "server", "", "which of several web servers wrote the logs: any name, always the same")
 	return c
 }

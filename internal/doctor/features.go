@@ -104,6 +104,10 @@ func checkBackups(ctx context.Context, r *app.Services) ([]Finding, error) {
 
 func checkAnalytics(_ context.Context, r *app.Services) ([]Finding, error) {
 	c := r.Config.Analytics
+	if err := r.Handlers.Analytics.NoCountries; err != nil {
+		return []Finding{warn("put the file there again, or leave analytics.mmdb empty; then restart the service",
+			"views are counted without countries, and access logs are not imported: %v", err)}, nil
+	}
 	if c.Collect && len(c.Hosts) == 0 && r.Site.URL() == "" {
 		return []Finding{warn("set analytics.hosts, or cms.url", "page views are collected, but for no site: all are refused")}, nil
 	}

@@ -105,6 +105,15 @@ func (f *LazyLocal) Delete(ctx context.Context, key string) error {
 	return s.Delete(ctx, key)
 }
 
+// DeleteAll removes files.
+func (f *LazyLocal) DeleteAll(ctx context.Context, keys []string) error {
+	s, err := f.store(false)
+	if err != nil {
+		return err
+	}
+	return s.DeleteAll(ctx, keys)
+}
+
 // Sweep removes what killed writers left.
 func (f *LazyLocal) Sweep(ctx context.Context, prefix string, before time.Time) (int, error) {
 	s, err := f.store(false)

@@ -185,14 +185,31 @@ func (l *Local) failed(doing, key string, err error) error {
 
 // Delete implements Store. Folders that become empty stay.
 func (l *Local) Delete(ctx context.Context, key string) error {
-	if _, err := l.Stat(ctx, key); err != nil {
-		if errors.Is(err, ErrNotFound) {
-			return nil
+	return l.DeleteAll(ctx, []string{key})
+}
+
+// DeleteAll removes objects; those that are not there are no error. Each folder is
+// synced once, at the end.
+func (l *Local) DeleteAll(ctx context.Context, keys []string) (err error) {
+	folders := map[string]bool{}
+	defer func() {
+		for folder := range folders {
+			err = errors.Join(err, l.sync(folder))
 		}
-		return err
+	}()
+	for i, key := range keys {
+		if i > 0 && ctx.Err() != nil { // one is always deleted, as where a cancelled writer clears up
+			return context.Cause(ctx)
+		}
+		if _, err := l.Stat(ctx, key); errors.Is(err, ErrNotFound) {
+			continue
+		} else if err != nil {
+			return err
+		}
+		if err := l.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return fmt.Errorf("deleting %s in %s: %w", key, l.dir, err)
+		}
+		folders[path.Dir(key)] = true
 	}
-	if err := l.root.Remove(key); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("deleting %s in %s: %w", key, l.dir, err)
-	}
-	return l.sync(path.Dir(key))
+	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -18,7 +19,6 @@ import (
 	tmtypes "github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager/types"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
-	"github.com/aws/smithy-go"
 )
 
 // S3Config says where a bucket is and how to reach it.
@@ -37,9 +37,6 @@ type S3Config struct {
 	SecretKey string
 	// SessionToken of temporary credentials; mostly "".
 	SessionToken string
-	// PublicACL sends the ACL public-read with public objects. Buckets that
-	// disable ACLs, AWS's default since 2023, refuse it and need a policy instead.
-	PublicACL bool
 	// MaxParts of one upload; 0 means 10,000 at AWS and 1,000 elsewhere, as
 	// some vendors allow no more.
 	MaxParts int
@@ -56,6 +53,7 @@ type S3Config struct {
 type S3 struct {
 	client *s3.Client
 	config S3Config
+	acl    atomic.Int32 // an aclState
 }
 
 // NewS3 checks the configuration; it does not talk to the bucket yet.
@@ -119,15 +117,19 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, o PutOptions) err
 	if err := CheckKey(key); err != nil {
 		return err
 	}
+	if o.Public {
+		return s.putPublic(ctx, key, r, o)
+	}
+	return s.failed("writing", key, s.upload(ctx, key, r, o, ""))
+}
+
+func (s *S3) upload(ctx context.Context, key string, r io.Reader, o PutOptions, acl tmtypes.ObjectCannedACL) error {
 	size, atOnce := parts(o.ExpectedSize, s.config.MaxParts)
 	in := &transfermanager.UploadObjectInput{
-		Bucket: aws.String(s.config.Bucket), Key: aws.String(s.full(key)), Body: contextReader{ctx, r},
+		Bucket: aws.String(s.config.Bucket), Key: aws.String(s.full(key)), Body: contextReader{ctx, r}, ACL: acl,
 	}
 	if o.ContentType != "" {
 		in.ContentType = aws.String(o.ContentType)
-	}
-	if o.Public && s.config.PublicACL {
-		in.ACL = tmtypes.ObjectCannedACLPublicRead
 	}
 	uploader := transfermanager.New(s.client, func(t *transfermanager.Options) {
 		t.PartSizeBytes, t.MultipartUploadThreshold, t.Concurrency = size, size, atOnce
@@ -136,7 +138,7 @@ func (s *S3) Put(ctx context.Context, key string, r io.Reader, o PutOptions) err
 		t.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 	})
 	_, err := uploader.UploadObject(ctx, in)
-	return s.failed("writing", key, err)
+	return err
 }
 
 const (
@@ -284,25 +286,4 @@ func (s *S3) Sweep(ctx context.Context, prefix string, before time.Time) (remove
 		}
 	}
 	return removed, nil
-}
-
-// failed names the place and says what to do about the errors that people meet.
-func (s *S3) failed(doing, key string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var api smithy.APIError
-	if errors.As(err, &api) {
-		switch api.ErrorCode() {
-		case "NoSuchKey", "NotFound", "NoSuchUpload":
-			err = fmt.Errorf("%w (%w)", ErrNotFound, err)
-		case "NoSuchBucket":
-			err = fmt.Errorf("there is no bucket %s: create it or correct the configuration: %w", s.config.Bucket, err)
-		case "InvalidAccessKeyId", "SignatureDoesNotMatch":
-			err = fmt.Errorf("the store refuses the credentials: check access key, secret key and region: %w", err)
-		case "AccessDenied", "Forbidden":
-			err = fmt.Errorf("the credentials do not allow this: grant them objects and listing under the prefix: %w", err)
-		}
-	}
-	return fmt.Errorf("%s %s in %s: %w", doing, key, s, err)
 }

@@ -52,3 +52,30 @@ func TestAWrongClockIsCorrectedByTheStores(t *testing.T) {
 		})
 	}
 }
+
+// A store whose own clock stands still cannot be satisfied by any correction; the
+// error then says what is wrong and what to do.
+func TestAClockThatCannotBeCorrectedIsExplained(t *testing.T) {
+	var asked atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked.Add(1)
+		w.Header().Set("Date", "Thu, 01 Jan 2026 04:00:00 GMT")
+		w.Header().Set("Content-Type", "application/xml")
+		w.WriteHeader(http.StatusForbidden)
+		fmt.Fprint(w, `<?xml version="1.0"?><Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>`)
+	}))
+	t.Cleanup(server.Close)
+	store := (&fakeS3{url: server.URL}).store(t, nil)
+	err := store.Put(t.Context(), "a", strings.NewReader("text"), PutOptions{})
+	if err == nil {
+		t.Fatal("it was taken")
+	}
+	for _, part := range []string{"this host's clock", "2026-01-01 04:00:00 UTC", "NTP", "403 RequestTimeTooSkewed: The difference is too large."} {
+		if !strings.Contains(err.Error(), part) {
+			t.Errorf("%q is not in: %v", part, err)
+		}
+	}
+	if strings.Contains(err.Error(), "operation error") || asked.Load() > 4 {
+		t.Errorf("%d requests; %v", asked.Load(), err)
+	}
+}

@@ -107,6 +107,9 @@ func newVersity(t *testing.T) *S3 {
 // standard input closes, however this process ends.
 const supervise = `dir=$1; shift; "$@" >"$dir/log" 2>&1 & pid=$!; read -r _; kill -9 $pid; wait $pid 2>/dev/null; rm -rf "$dir"`
 
+// virtualDomain is where the server looks for buckets' names in the host.
+const virtualDomain = "s3.test"
+
 func startVersity() (int, error) {
 	program, err := exec.LookPath("versitygw")
 	if err != nil {
@@ -135,7 +138,7 @@ func startVersity() (int, error) {
 	listener.Close()
 	address := "127.0.0.1:" + strconv.Itoa(port)
 	cmd := exec.Command("/bin/sh", "-c", supervise, "sh", dir, program, "--quiet", "--port", address,
-		"--access", "tester", "--secret", "tester-secret", "posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
+		"--access", "tester", "--secret", "tester-secret", "--virtual-domain", virtualDomain, "posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
 	if versity.stdin, err = cmd.StdinPipe(); err != nil {
 		return 0, err
 	}

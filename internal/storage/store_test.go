@@ -119,6 +119,30 @@ func TestDeleted(t *testing.T) {
 	})
 }
 
+func TestManyAreDeleted(t *testing.T) {
+	stores(t, func(t *testing.T, s Store) {
+		var gone []string
+		for i := range 12 {
+			key := fmt.Sprintf("%d/%d", i%3, i)
+			put(t, s, key, "x")
+			gone = append(gone, key)
+		}
+		put(t, s, "1/stays", "x")
+		many := s.(interface {
+			DeleteAll(ctx context.Context, keys []string) error
+		})
+		if err := many.DeleteAll(t.Context(), append(gone, "1/not-there", "nowhere/x")); err != nil {
+			t.Fatal(err)
+		}
+		if got := keys(t, s, ""); !slices.Equal(got, []string{"1/stays"}) {
+			t.Errorf("left are %v", got)
+		}
+		if err := many.DeleteAll(t.Context(), []string{"../x"}); !errors.Is(err, ErrKey) {
+			t.Errorf("a name that is no key: %v", err)
+		}
+	})
+}
+
 func TestListIsInKeyOrder(t *testing.T) {
 	stores(t, func(t *testing.T, s Store) {
 		all := []string{"a-b", "a/b/c", "a/b0", "a0", "b/x", "ba"}

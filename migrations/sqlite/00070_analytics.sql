@@ -70,10 +70,21 @@ CREATE TABLE cmsjobs_analytics_counters (
 ) WITHOUT ROWID;
 
 -- An import finds the views that are stored by day and nonce, which is a digest
--- of their content: how far a log was read needs no table.
+-- of their content.
 CREATE INDEX cmsjobs_page_views_nonce ON cmsjobs_page_views (day, nonce);
 
+-- How far a log was read, by a digest of its beginning (64 KiB), and a digest of
+-- the 64 KiB that follow the position. A log that is imported again is read from there.
+CREATE TABLE cmsjobs_analytics_imports (
+  id       CHAR(64) NOT NULL PRIMARY KEY,
+  read_to  BIGINT   NOT NULL,
+  digest   CHAR(64) NOT NULL,
+  oldest   BIGINT   NOT NULL,
+  read_at  BIGINT   NOT NULL
+);
+
 -- +goose Down
+DROP TABLE cmsjobs_analytics_imports;
 DROP TABLE cmsjobs_analytics_counters;
 DROP TABLE cmsjobs_analytics_salts;
 DROP TABLE cmsjobs_analytics_hourly;

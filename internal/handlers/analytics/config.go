@@ -26,6 +26,9 @@ type Config struct {
 	// Countries finds the country of an address ("" when unknown); nil when no
 	// database of addresses is configured.
 	Countries interface{ Country(netip.Addr) string }
+	// NoCountries says why there are none though they were asked for. Views are then
+	// counted without countries, and logs are not imported.
+	NoCountries error
 	// RespectDoNotTrack leaves out visitors who send DNT or Sec-GPC.
 	RespectDoNotTrack bool
 	// SpamHosts are added to the bundled list.

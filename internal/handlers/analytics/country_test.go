@@ -24,11 +24,6 @@ func countries(t *testing.T, networks map[string]map[string]any) *Countries {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.Close(); err != nil {
-			t.Error(err)
-		}
-	})
 	return c
 }
 

@@ -2,9 +2,7 @@ package analytics
 
 import (
 	"bufio"
-	"bytes"
 	"cmp"
-	"compress/gzip"
 	"context"
 	"crypto/sha256"
 	"encoding/binary"
@@ -25,6 +23,9 @@ type Imported struct {
 	Bad     int64 `json:"bad"`     // lines of no known format
 	Already int64 `json:"already"` // page views that are there from an earlier import
 	TooOld  int64 `json:"tooOld"`  // older than raw rows are kept
+	// Before is how many bytes of the log's text an earlier import had read: they are
+	// not read again, and not among Lines.
+	Before int64 `json:"before"`
 }
 
 const importBatch = 5000
@@ -37,20 +38,21 @@ type Log struct {
 	// Server is any name of the web server that wrote it, where several serve one
 	// site: views of two servers are never taken for one.
 	Server string
+	// Again reads all of it, also what an earlier import has read.
+	Again bool
 }
 
 // Import reads an access log, plain or gzipped, in the formats of nginx,
 // Apache and Caddy.
 // It may be stopped at any time and called again: a view that is stored already
 // is known by its content, whatever the log's name, length, beginning or
-// compression, and also when the day's salt is gone. progress receives how many
-// bytes of r were used.
+// compression, and also when the day's salt is gone. Of a log that can be sought in
+// (a file), the part that an earlier import read is passed over (see position).
+// progress receives how many bytes of r were used.
 func (h *Handler) Import(ctx context.Context, log Log, r io.Reader, progress func(bytes int64)) (Imported, error) {
 	var done Imported
-	counted := &countingReader{r: r, told: progress}
-	text, err := plain(bufio.NewReaderSize(counted, 64<<10))
-	if err != nil {
-		return done, fmt.Errorf("reading %s: %w", log.Name, err)
+	if h.NoCountries != nil { // what is stored without a country stays so
+		return done, h.NoCountries
 	}
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
@@ -60,23 +62,17 @@ func (h *Handler) Import(ctx context.Context, log Log, r io.Reader, progress fun
 		log.Host = cmp.Or(h.ownHost(), "unknown")
 	}
 	in := importer{h: h, log: log, zone: zone, done: &done, equal: map[uint64]uint32{}}
-	return done, in.run(ctx, text)
-}
-
-// plain undoes gzip where the bytes say so.
-func plain(r *bufio.Reader) (*bufio.Reader, error) {
-	magic, err := r.Peek(2)
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
+	if h.KeepRaw > 0 {
+		in.oldest = h.Now().Add(-h.KeepRaw)
 	}
-	if !bytes.Equal(magic, []byte{0x1f, 0x8b}) {
-		return r, nil
-	}
-	z, err := gzip.NewReader(r)
+	text, err := in.open(ctx, &countingReader{r: r, told: progress})
 	if err != nil {
-		return nil, err
+		return done, fmt.Errorf("reading %s: %w", log.Name, err)
 	}
-	return bufio.NewReaderSize(z, 64<<10), nil
+	if err := in.run(ctx, text); err != nil {
+		return done, err
+	}
+	return done, in.keepPosition(ctx)
 }
 
 // importer is one import under way.
@@ -91,14 +87,13 @@ type importer struct {
 	// equal counts the views with one digest: several visitors may ask for the
 	// same thing in the same second. older is equal before it was full.
 	equal, older map[uint64]uint32
+	known        known
 }
 
-func (in *importer) run(ctx context.Context, text *bufio.Reader) error {
-	if in.h.KeepRaw > 0 {
-		in.oldest = in.h.Now().Add(-in.h.KeepRaw)
-	}
+func (in *importer) run(ctx context.Context, text *logText) error {
 	for {
-		line, err := readLine(text)
+		in.known.pass(text)
+		line, err := readLine(text.Reader)
 		if errors.Is(err, io.EOF) {
 			return in.flush(ctx)
 		}

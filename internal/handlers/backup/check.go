@@ -3,7 +3,6 @@ package backup
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -50,7 +49,11 @@ func (h *Handler) check(ctx context.Context, r *run) error {
 		}
 	}
 	if len(r.refused) == len(h.chosen(r.request)) {
-		return errors.Join(errNoDestination, errors.Join(slices.Collect(maps.Values(r.refused))...))
+		err := errNoDestination
+		for i, name := range slices.Sorted(maps.Keys(r.refused)) {
+			err = fmt.Errorf("%w%c %s: %w", err, ":;"[min(i, 1)], name, r.refused[name])
+		}
+		return err
 	}
 	return nil
 }

@@ -77,7 +77,7 @@ func (f *fanout) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-var errNoDestination = errors.New("no destination takes the archive")
+var errNoDestination = errors.New("no backup destination is available")
 
 // end completes the uploads, or abandons them with the given error, and waits.
 func (f *fanout) end(err error) {

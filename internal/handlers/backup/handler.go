@@ -146,9 +146,9 @@ func New(c Config) (*Handler, error) {
 	}
 	o := &c.Options
 	o.setDefaults()
-	known := catalog.New(catalog.Config{DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
-		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
 	locks := &lock.Table{DB: c.DB, Logger: c.Logger}
+	known := catalog.New(catalog.Config{Running: locks.Busy, DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
+		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
 	keeper := temporary.New(temporary.Config{DSN: c.DSN, ServerDSN: c.TempDBDSN, CopyDir: c.StageDir, Locks: locks, Logger: c.Logger})
 	verifier := verify.New(verify.Config{Catalog: known, Temporary: keeper, Identities: o.Identities, Level: o.Verify,
 		Budget: o.VerifyBudget, MaxBytes: o.VerifyMaxBytes, Working: c.Working, Now: c.Now})

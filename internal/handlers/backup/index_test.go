@@ -25,6 +25,8 @@ import (
 const (
 	readsAtOnce = 128
 	bytesAtOnce = 64 << 20
+	copyName    = "backup-catalog.zst"
+	copyStep    = 100
 )
 
 // farStore is a store in memory that answers after a delay, as a bucket does: a
@@ -64,7 +66,14 @@ func (f *farStore) info(key string) storage.Info {
 	return storage.Info{Key: key, Size: int64(len(f.held[key])), Modified: f.born, Tag: sha(f.held[key])}
 }
 
-func (f *farStore) Stat(_ context.Context, key string) (storage.Info, error) { return f.info(key), nil }
+func (f *farStore) Stat(_ context.Context, key string) (storage.Info, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if _, there := f.held[key]; !there {
+		return storage.Info{}, storage.ErrNotFound
+	}
+	return f.info(key), nil
+}
 
 func (f *farStore) List(_ context.Context, _ string) iter.Seq2[storage.Info, error] {
 	f.mu.Lock()

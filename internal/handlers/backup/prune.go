@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
@@ -79,6 +82,10 @@ func (h *Handler) Prune(ctx context.Context) ([]catalog.Stored, error) {
 // can; S3 takes 1,000 objects.
 const deleteBatch = 1000
 
+// deletesAtOnce is how many such calls are made at the same time: a store may take
+// seconds for each.
+const deletesAtOnce = 4
+
 // batchDeleter is implemented by stores that delete many objects with one call.
 type batchDeleter interface {
 	DeleteAll(ctx context.Context, keys []string) error
@@ -91,6 +98,7 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog
 	if err != nil {
 		return nil, err
 	}
+	defer func() { h.KeepCopy(ctx, destination, store, gone) }()
 	all, err := h.List(ctx, destination)
 	if err != nil {
 		return nil, err
@@ -111,14 +119,23 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog
 		}
 		return gone, nil
 	}
-	for len(leave) > 0 {
-		n := min(len(leave), deleteBatch)
-		if err := deleteBackups(ctx, batch, leave[:n]); err != nil {
-			return gone, err
-		}
-		gone, leave = append(gone, leave[:n]...), leave[n:]
+	batches := slices.Collect(slices.Chunk(leave, deleteBatch))
+	failed := make([]error, len(batches))
+	var deleting errgroup.Group
+	deleting.SetLimit(deletesAtOnce)
+	for i, some := range batches {
+		deleting.Go(func() error {
+			failed[i] = deleteBackups(ctx, batch, some)
+			return nil
+		})
 	}
-	return gone, nil
+	_ = deleting.Wait() // each error is in failed
+	for i, some := range batches {
+		if failed[i] == nil {
+			gone = append(gone, some...)
+		}
+	}
+	return gone, errors.Join(failed...)
 }
 
 // deleteBackups removes the manifest files first, as deleteBackup does.

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"crypto/ed25519"
 	"log/slog"
 	"sync"
@@ -27,8 +28,10 @@ type Config struct {
 	// Unverified says that backups are not verified after they were made: then none
 	// is due for it.
 	Unverified bool
-	Now        func() time.Time
-	Logger     *slog.Logger
+	// Running says whether a backup or a restore runs now, in any process.
+	Running func(context.Context) (bool, error)
+	Now     func() time.Time
+	Logger  *slog.Logger
 }
 
 // Catalog knows the backups at every destination.

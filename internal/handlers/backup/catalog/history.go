@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -39,8 +40,35 @@ func millis(t time.Time) int64 {
 	return t.UnixMilli()
 }
 
-// History lists the newest backups that were made or tried, newest first.
+// interruptedError is what history says of a backup whose process was killed.
+const interruptedError = "its process ended before the backup was finished and verified"
+
+// History lists the newest backups that were made or tried, newest first. A backup
+// runs only while the lock is held: otherwise its process is dead, and it failed.
 func (c *Catalog) History(ctx context.Context, limit int) ([]Report, error) {
+	reports, err := c.recordedRuns(ctx, limit)
+	running := func(r Report) bool { return r.Status == manifest.Running }
+	if err != nil || !slices.ContainsFunc(reports, running) {
+		return reports, err
+	}
+	held, err := c.config.Running(ctx)
+	if err != nil || held {
+		return reports, err
+	}
+	again, err := c.recordedRuns(ctx, limit) // it may have ended between the two questions
+	if err != nil {
+		return nil, err
+	}
+	for i := range again {
+		ran := func(r Report) bool { return r.ID == again[i].ID && running(r) }
+		if running(again[i]) && slices.ContainsFunc(reports, ran) {
+			again[i].Status, again[i].Error = manifest.Failed, interruptedError
+		}
+	}
+	return again, nil
+}
+
+func (c *Catalog) recordedRuns(ctx context.Context, limit int) ([]Report, error) {
 	var rows []struct {
 		Status manifest.Status `db:"status"`
 		Report string          `db:"report"`

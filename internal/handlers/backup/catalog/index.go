@@ -79,8 +79,9 @@ const recent = 3 * time.Second
 // listOne reads the manifest files of a destination that are new or changed, several
 // at once, and takes the others from our index.
 func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store) ([]indexEntry, error) {
-	infos, listErr := c.manifestFiles(ctx, store)
+	infos, saved, listErr := c.manifestFiles(ctx, store)
 	index := c.readIndex(ctx, name)
+	copied := c.readCopy(ctx, store, saved, infos, index)
 	entries := make([]*indexEntry, len(infos))
 	failed := make([]error, len(infos))
 	fresh := make([]indexRow, len(infos))
@@ -92,6 +93,12 @@ func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store)
 		if known, there := index[info.Key]; there && known.fits(row) {
 			delete(index, info.Key)
 			if entries[i] = known.decode(); entries[i] != nil {
+				continue
+			}
+		}
+		if known, there := copied[info.Key]; there && known.fits(row) {
+			if entries[i] = known.decode(); entries[i] != nil {
+				fresh[i] = known
 				continue
 			}
 		}
@@ -131,18 +138,22 @@ func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store)
 	return found, errors.Join(append(failed, listErr)...)
 }
 
-// manifestFiles are those at a destination; with an error, those before it.
-func (c *Catalog) manifestFiles(ctx context.Context, store storage.Store) (infos []storage.Info, err error) {
+// manifestFiles are those at a destination, and the copy of an index if there is
+// one; with an error, those before it.
+func (c *Catalog) manifestFiles(ctx context.Context, store storage.Store) (infos []storage.Info, saved *storage.Info, err error) {
 	for info, err := range store.List(ctx, c.config.Prefix+"backup-") {
 		if err != nil {
-			return infos, err
+			return infos, saved, err
+		}
+		if info.Key == c.config.Prefix+copyName {
+			saved = &info
 		}
 		key, is := strings.CutSuffix(info.Key, manifest.Ending)
 		if is && !strings.Contains(strings.TrimPrefix(key, c.config.Prefix), "/") {
 			infos = append(infos, info)
 		}
 	}
-	return infos, nil
+	return infos, saved, nil
 }
 
 func (r indexRow) with(e indexEntry) indexRow {

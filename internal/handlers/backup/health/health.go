@@ -281,8 +281,11 @@ func (c *Checker) judgeHistory(ctx context.Context, s *Health) error {
 	if err != nil {
 		return err
 	}
-	if len(history) > 0 && (history[0].Status == manifest.Failed || history[0].Status == manifest.Partial) {
-		s.warn("failing", "", "the last backup is %s: %s", history[0].Status, history[0].Error)
+	if len(history) > 0 && history[0].Status == manifest.Failed {
+		s.warn("failing", "", "the last backup failed: %s", history[0].Error)
+	}
+	if len(history) > 0 && history[0].Status == manifest.Partial {
+		s.warn("failing", "", "the last backup is partial: %s", history[0].Error)
 	}
 	return nil
 }

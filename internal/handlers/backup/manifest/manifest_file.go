@@ -22,16 +22,17 @@ const Ending = ".json"
 
 func ReadFile(ctx context.Context, store storage.Store, key string) (File, error) {
 	var side File
-	body, _, err := store.Open(ctx, key)
+	body, info, err := store.Open(ctx, key)
 	if err != nil {
 		return side, err
 	}
 	defer body.Close()
-	data, err := io.ReadAll(io.LimitReader(body, MaxSize))
-	if err != nil {
+	var data bytes.Buffer
+	data.Grow(int(min(max(info.Size, 0), MaxSize)) + bytes.MinRead)
+	if _, err := data.ReadFrom(io.LimitReader(body, MaxSize)); err != nil {
 		return side, err
 	}
-	if err := json.Unmarshal(data, &side); err != nil {
+	if err := json.Unmarshal(data.Bytes(), &side); err != nil {
 		return side, fmt.Errorf("%s is no manifest file of a backup: %w", key, err)
 	}
 	// What a manifest file says must be about the archive beside it.

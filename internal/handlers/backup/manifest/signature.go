@@ -113,3 +113,16 @@ func (s Signer) Judge(signedBy, sum, recorded string) Origin {
 	}
 	return Unknown
 }
+
+// KeyOf is the public key of a name if it is ours or of a trusted installation,
+// nil otherwise.
+func (s Signer) KeyOf(name string) ed25519.PublicKey {
+	if name != s.PublicKey() && !slices.Contains(s.Trusted, name) {
+		return nil
+	}
+	key, err := parseKey(name)
+	if err != nil {
+		return nil
+	}
+	return key
+}
