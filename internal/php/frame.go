@@ -23,7 +23,7 @@ type message struct {
 	// More asks for a job. It is answered with one, or with an empty order.
 	More bool `json:"more"`
 	// Done is the outcome of the job in hand.
-	Done *verdict `json:"done"`
+	Done *decision `json:"done"`
 	// Bye says that the worker stops, with its exit status; Died, that the process
 	// ends without the worker's will, and why. Job is the row in hand, if any.
 	Bye  *int   `json:"bye"`
@@ -31,8 +31,8 @@ type message struct {
 	Job  *int64 `json:"job"`
 }
 
-// verdict is what Laravel decided on a job.
-type verdict struct {
+// decision is what Laravel decided on a job.
+type decision struct {
 	ID        int64  `json:"id"`
 	As        string `json:"as"`        // delete, release, fail, nothing
 	Delay     int64  `json:"delay"`     // seconds
@@ -41,7 +41,7 @@ type verdict struct {
 	Transactions int `json:"tx"`
 }
 
-// order is what a process is told: a job, or, with no ID, that there is none now.
+// order is what a process receives: a job, or, with no ID, that there is none now.
 type order struct {
 	ID       int64  `json:"id,omitempty"`
 	Queue    string `json:"queue,omitempty"`

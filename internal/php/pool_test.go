@@ -123,7 +123,7 @@ func TestWhatNobodyAsksForGoesBack(t *testing.T) {
 	}
 	r.stop() // it is killed after the grace period: the attempt counts, no crash of the job is recorded
 	if a, b := r.count("jobs WHERE attempts = 1 AND reserved_at IS NULL"), r.count("cmsjobs_runs WHERE outcome = 'crashed'"); a != 1 || b != 0 {
-		t.Errorf("%d rows given back with their attempt, %d crashes", a, b)
+		t.Errorf("%d rows released with their attempt, %d crashes", a, b)
 	}
 }
 

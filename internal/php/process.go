@@ -192,7 +192,7 @@ func (x *process) live(ctx context.Context) error {
 			x.none()
 			grace.Reset(x.c.Grace)
 		case <-grace.C:
-			x.kill(fmt.Sprintf("killed: it still ran %s after the service was told to stop", x.c.Grace))
+			x.kill(fmt.Sprintf("killed: it still ran %s after the service was asked to stop", x.c.Grace))
 		case <-x.gone:
 			return x.end()
 		}
@@ -232,9 +232,9 @@ func (x *process) hear(m *message) {
 	}
 }
 
-// end is the verdict as an End. A job that neither deleted nor released itself
+// end is the decision as an End. A job that neither deleted nor released itself
 // stays reserved in Laravel, until retry_after is over.
-func (v *verdict) end(lease time.Duration) End {
+func (v *decision) end(lease time.Duration) End {
 	switch v.As {
 	case "delete":
 		return End{Outcome: Deleted}
@@ -327,9 +327,9 @@ func (x *process) finish(e End, transactions int) {
 	now := x.c.Now()
 	e.Duration, e.Wait = now.Sub(x.began), max(x.began.Sub(x.job.Job.RunAt), 0)
 	if transactions > 0 {
-		text := fmt.Sprintf("the job left a transaction open (%d deep): it was rolled back", transactions)
-		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: text})
-		x.c.Logger.Warn(text, "event", "php.open_transaction", "queue", x.c.Queue, "type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID)
+		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: fmt.Sprintf("the job left a transaction open (%d deep): it was rolled back", transactions)})
+		x.c.Logger.Warn("PHP job left a transaction open; it was rolled back", "event", "php.open_transaction", "queue", x.c.Queue,
+			"type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "depth", transactions)
 	}
 	x.job = nil
 	x.alarm.Stop()

@@ -131,10 +131,8 @@ func (s *Store) moveToFailed(ctx context.Context, t tables.Transaction, ends []n
 }
 
 func (s *Store) copyOne(ctx context.Context, t tables.Transaction, e numbered, failedAt string) error {
-	table, mark := s.Layout.Table(), "?"
-	if s.Dialect.Name == database.PostgreSQL {
-		mark = "CAST(? AS text)" // a SELECT's argument has no type there
-	}
+	table := s.Layout.Table()
+	mark := s.Dialect.Choose(database.Variants{MySQL: "?", PostgreSQL: "CAST(? AS text)", SQLite: "?"}) // a SELECT's argument has no type in PostgreSQL
 	columns, values := "connection, queue, exception, failed_at, payload", strings.Join([]string{mark, "queue", mark, failedAt, table.Payload}, ", ")
 	args := []any{s.connection, tables.CutText(e.Exception)}
 	if s.Failed.UUID {
