@@ -166,6 +166,26 @@ func TestAJobThatKillsItsProcessIsFailed(t *testing.T) {
 	}
 }
 
+// What a process has said last counts, however soon it is gone, and though a child of
+// its job holds the pipe open.
+func TestTheLastWordsOfAProcessAreHeard(t *testing.T) {
+	const n = 10
+	r := newRig(t, n, laravels)
+	r.be("last words", nil)
+	r.drained("default", time.Minute)
+	r.stop()
+	files, _ := filepath.Glob(filepath.Join(r.dir, "[0-9]*"))
+	for _, name := range files { // the children
+		if text, err := os.ReadFile(name); err == nil {
+			pid, _ := strconv.Atoi(string(text))
+			_ = syscall.Kill(pid, syscall.SIGKILL) // gone already
+		}
+	}
+	if a, b := r.count("cmsjobs_runs WHERE outcome = 'completed'"), r.count("cmsjobs_runs"); a != n || b != n || len(files) != n {
+		t.Errorf("%d of %d runs are completed, of %d jobs in %d processes", a, b, n, len(files))
+	}
+}
+
 func TestAProcessThatSpeaksOtherwiseIsEndedAndNamed(t *testing.T) {
 	for behaviour, says := range map[string]string{"old": "speaks version 99", "garbage": "what is no message"} {
 		t.Run(behaviour, func(t *testing.T) {
