@@ -137,7 +137,7 @@ func (c *child) be(behaviour string) {
 			_, _ = unix.Poll([]unix.PollFd{{Fd: 3, Events: unix.POLLIN}}, 60_000)
 			os.Exit(1)
 		}
-	case "last words": // dies as it speaks, and leaves a child that holds the pipes
+	case "final message": // dies as it speaks, and leaves a child that holds the pipes
 		id, _ := c.job()
 		sleep := exec.Command("sleep", "60")
 		sleep.ExtraFiles = []*os.File{os.NewFile(3, "in"), c.out}

@@ -168,10 +168,10 @@ func TestAJobThatKillsItsProcessIsFailed(t *testing.T) {
 
 // What a process has said last counts, however soon it is gone, and though a child of
 // its job holds the pipe open.
-func TestTheLastWordsOfAProcessAreHeard(t *testing.T) {
+func TestTheFinalMessageOfAProcessIsHeard(t *testing.T) {
 	const n = 10
 	r := newRig(t, n, laravels)
-	r.be("last words", nil)
+	r.be("final message", nil)
 	r.drained("default", time.Minute)
 	r.stop()
 	files, _ := filepath.Glob(filepath.Join(r.dir, "[0-9]*"))

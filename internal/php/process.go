@@ -35,7 +35,7 @@ type process struct {
 	in, out  *os.File // its descriptors 3 and 4, our ends
 	output   *output
 	messages chan *message
-	received []byte // and not taken apart yet: listen's, then lastWords'
+	received []byte // and not taken apart yet: listen's, then finalMessage'
 	gone     chan struct{}
 
 	job   *Job // in hand
@@ -173,10 +173,10 @@ func (x *process) parse(each func(*message)) bool {
 	}
 }
 
-// lastWords hears what a dead process has said. It does not wait for the end of the
+// finalMessage hears what a dead process has said. It does not wait for the end of the
 // pipe, which a child of a job may hold open, nor for time: what a process has written
 // is in the pipe when it is gone.
-func (x *process) lastWords() {
+func (x *process) finalMessage() {
 	_ = x.out.SetReadDeadline(time.Unix(1, 0)) // listen returns
 	for x.messages != nil {
 		m, open := <-x.messages
@@ -387,7 +387,7 @@ func (x *process) finish(e End, transactions int) {
 // end takes in what the dead process has said, settles the job in its hands and
 // says what was wrong with the process.
 func (x *process) end() error {
-	x.lastWords()
+	x.finalMessage()
 	for _, t := range []*time.Timer{x.hello, x.answer, x.alarm} {
 		t.Stop()
 	}

@@ -6,7 +6,7 @@ import (
 )
 
 // Its listener may not have come to read what a dead process wrote.
-func TestLastWordsAreTakenFromThePipe(t *testing.T) {
+func TestTheFinalMessageIsTakenFromThePipe(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -18,7 +18,7 @@ func TestLastWordsAreTakenFromThePipe(t *testing.T) {
 		t.Fatal(err)
 	}
 	x := &process{out: r, received: bye[:3]}
-	x.lastWords()
+	x.finalMessage()
 	if x.last == nil || x.last.Bye == nil {
 		t.Error("what is in the pipe is not heard")
 	}
