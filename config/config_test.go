@@ -332,3 +332,18 @@ notify: {channels: [{name: ops, type: slack, url: "https://a.example/x", level: 
 		t.Errorf("channels are %v", c)
 	}
 }
+
+func TestPHPsQueues(t *testing.T) {
+	l := load(t, Sources{File: write(t, "cmsjobs.yaml", `
+php:
+  enabled: true
+  queues: {default: {processes: 2, tries: 0, timeout: 90s}, mail.slow: {memory: 256MiB}}
+`), Flags: []Flag{{"php.queues.mail.slow.max_jobs", "50", "--set"}}})
+	d, m := l.PHP.Queues["default"].Filled(), l.PHP.Queues["mail.slow"].Filled()
+	if d.Processes != 2 || *d.Tries != 0 || *d.Timeout != 90*time.Second || d.Memory != 128<<20 {
+		t.Errorf("default is %+v", d)
+	}
+	if m.Processes != 1 || *m.Tries != 1 || *m.Timeout != time.Minute || m.Memory != 256<<20 || m.MaxJobs != 50 {
+		t.Errorf("mail.slow is %+v", m)
+	}
+}

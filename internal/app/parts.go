@@ -34,10 +34,8 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	r.OpenTracer()
 	r.Activity = r.NewActivity()
 	var parts []part
-	if c.Conditions.Enabled {
-		if err := r.WatchConditions(partNames(c)); err != nil {
-			return nil, err
-		}
+	if err := r.watchIfEnabled(); err != nil {
+		return nil, err
 	}
 	if c.Queue.Worker && c.Queue.Enabled {
 		parts = append(parts, part{"worker", func(ctx context.Context) error {
@@ -82,6 +80,14 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	return append(parts, part{"systemd", func(ctx context.Context) error {
 		return notifySystemd(ctx, func(context.Context) error { return nil })
 	}}), nil
+}
+
+// watchIfEnabled watches the conditions where conditions.enabled says so.
+func (r *Services) watchIfEnabled() error {
+	if !r.Config.Conditions.Enabled {
+		return nil
+	}
+	return r.WatchConditions(partNames(r.Config))
 }
 
 // partNames are the parts that the configuration enables, for the list of

@@ -89,26 +89,25 @@ func (r *Services) phpEnded(e php.End) {
 	if r.Metrics != nil {
 		r.Metrics.Ended(end)
 	}
-	level, text, event := slog.LevelInfo, jobs.CompletedMessage, jobs.FinishedEvent
+	r.logPHP(end)
+}
+
+// logPHP is one line of the log on a run of PHP's, where log.jobs asks for it.
+func (r *Services) logPHP(end jobs.Settlement) {
+	failed := end.Outcome == jobs.Failed || end.Outcome == jobs.Retried
+	if which := jobs.LogEnds(r.Config.Log.Jobs); which == jobs.LogNone || which == jobs.LogFailed && !failed {
+		return
+	}
+	log := slog.New(r.Log.Handler().WithAttrs(end.LogAttrs()))
+	reason := jobs.PlainText(end.Error, 500)
 	switch end.Outcome {
 	case jobs.Failed:
-		level, text = slog.LevelError, "job failed, see failed_jobs"
+		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
 	case jobs.Retried:
-		level, text, event = slog.LevelWarn, "attempt failed; the job will be retried", "job.retried"
+		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error", reason)
 	case jobs.Released:
-		text, event = "job released", "job.released"
+		log.Info("job released", "event", "job.released", "due_in", end.Delay)
+	default:
+		log.Info("job completed", "event", "job.finished")
 	}
-	switch jobs.LogEnds(r.Config.Log.Jobs) {
-	case jobs.LogNone:
-		return
-	case jobs.LogFailed:
-		if level == slog.LevelInfo {
-			return
-		}
-	}
-	attrs := append(end.LogAttrs(), slog.String("event", event))
-	if end.Error != "" {
-		attrs = append(attrs, slog.String("error", jobs.PlainText(end.Error, 500)))
-	}
-	r.Log.LogAttrs(context.Background(), level, text, attrs...)
 }

@@ -73,7 +73,11 @@ func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
 		found = append(found, warn("write the type as \"cmsjobs types\" lists it, or let the program that knows it run", "%d waiting jobs have the type %q, which nobody here can run", n, kind))
 	}
 	if foreign > 0 {
-		found = append(found, ok("%d of the newest waiting jobs are PHP's own: they are left to php artisan queue:work", foreign))
+		who := "they are left to php artisan queue:work"
+		if r.Config.PHP.Enabled {
+			who = "those in the queues of php.queues are run here"
+		}
+		found = append(found, ok("%d of the newest waiting jobs are PHP's own: %s", foreign, who))
 	}
 	if len(found) == 0 {
 		found = append(found, ok("all waiting jobs are ours"))

@@ -137,6 +137,16 @@ func (c *child) be(behaviour string) {
 			_, _ = unix.Poll([]unix.PollFd{{Fd: 3, Events: unix.POLLIN}}, 60_000)
 			os.Exit(1)
 		}
+	case "final message": // dies as it speaks, and leaves a child that holds the pipes
+		id, _ := c.job()
+		sleep := exec.Command("sleep", "60")
+		sleep.ExtraFiles = []*os.File{os.NewFile(3, "in"), c.out}
+		if err := sleep.Start(); err != nil {
+			panic(err)
+		}
+		_ = os.WriteFile(filepath.Join(c.dir, fmt.Sprint(id)), []byte(fmt.Sprint(sleep.Process.Pid)), 0o600)
+		c.say(fmt.Sprintf(`{"done":{"id":%d,"as":"delete"},"bye":0,"job":null}`, id))
+		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
 	case "go on": // past its time-out, with a child
 		id, _ := c.job()
 		sleep := exec.Command("sleep", "60")

@@ -37,7 +37,7 @@ type looked struct {
 	err  error
 }
 
-// claim runs until stop is closed; after ctx has ended it only gives back.
+// claim runs until stop is closed; after ctx has ended it only releases.
 func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 	c := &claimer{Pool: p, found: make(chan looked, 1)}
 	for done := ctx.Done(); ; {
@@ -90,7 +90,7 @@ func (c *claimer) offer() (chan<- *Job, *Job) {
 	return c.jobs, &c.ahead[0]
 }
 
-// finish waits for a look that is under way, and gives back what it found.
+// finish waits for a look that is under way, and releases what it found.
 func (c *claimer) finish() {
 	if c.looking {
 		c.take(<-c.found)
@@ -166,7 +166,7 @@ func (c *claimer) giveBack() {
 	c.ahead = nil
 }
 
-// release gives jobs back uncounted. What cannot be given back runs again when
+// release releases jobs uncounted. What cannot be released runs again when
 // its lease ends.
 func (c *claimer) release(list []Job) {
 	if len(list) == 0 {
@@ -182,7 +182,7 @@ func (c *claimer) release(list []Job) {
 	call, cancel := context.WithTimeout(context.Background(), callTimeout)
 	defer cancel()
 	if err := c.c.Source.Release(call, list); err != nil {
-		c.c.Logger.Warn("PHP's jobs not given back; they run when their leases end", "event", "php.release_failed",
+		c.c.Logger.Warn("PHP's jobs not released; they run when their leases end", "event", "php.release_failed",
 			"queue", c.c.Queue, "jobs", len(list), "error", err)
 	}
 	for i := range list {

@@ -18,7 +18,7 @@
 //     was claimed for it goes back, uncounted.
 //   - The end of a process is what the kernel says of it, never an end of file: a
 //     job's child may hold the pipes open.
-//   - A job that its process has not read is given back uncounted. One that it
+//   - A job that its process has not read is released uncounted. One that it
 //     has read is settled once: by PHP's word, or as crashed when the process is
 //     gone without a word.
 //   - PHP keeps each outcome until it hears that it is written. If we are gone, it

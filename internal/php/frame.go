@@ -1,12 +1,10 @@
 package php
 
 import (
-	"bufio"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 )
 
 // MaxPayload is how large a payload may be to be handed to a process.
@@ -23,7 +21,7 @@ type message struct {
 	// More asks for a job. It is answered with one, or with an empty order.
 	More bool `json:"more"`
 	// Done is the outcome of the job in hand.
-	Done *verdict `json:"done"`
+	Done *decision `json:"done"`
 	// Bye says that the worker stops, with its exit status; Died, that the process
 	// ends without the worker's will, and why. Job is the row in hand, if any.
 	Bye  *int   `json:"bye"`
@@ -31,8 +29,8 @@ type message struct {
 	Job  *int64 `json:"job"`
 }
 
-// verdict is what Laravel decided on a job.
-type verdict struct {
+// decision is what Laravel decided on a job.
+type decision struct {
 	ID        int64  `json:"id"`
 	As        string `json:"as"`        // delete, release, fail, nothing
 	Delay     int64  `json:"delay"`     // seconds
@@ -41,7 +39,7 @@ type verdict struct {
 	Transactions int `json:"tx"`
 }
 
-// order is what a process is told: a job, or, with no ID, that there is none now.
+// order is what a process receives: a job, or, with no ID, that there is none now.
 type order struct {
 	ID       int64  `json:"id,omitempty"`
 	Queue    string `json:"queue,omitempty"`
@@ -68,28 +66,24 @@ func (o *order) frame() ([]byte, error) {
 // pipe, or the package on the site is of another version.
 var errProtocol = errors.New("the PHP process sent what is no message: the package cmsjobs/laravel on the site does not fit")
 
-// readMessage reads one frame.
-func readMessage(r *bufio.Reader) (*message, error) {
-	var head [4]byte
-	if _, err := io.ReadFull(r, head[:]); err != nil {
-		return nil, err
+// nextMessage takes the first frame off what was received; m is nil where it is not
+// there whole yet.
+func nextMessage(received []byte) (m *message, rest []byte, err error) {
+	if len(received) < 4 {
+		return nil, received, nil
 	}
-	n := binary.BigEndian.Uint32(head[:])
+	n := binary.BigEndian.Uint32(received)
 	if n > maxFrame {
-		return nil, fmt.Errorf("%w (a frame of %d bytes)", errProtocol, n)
+		return nil, nil, fmt.Errorf("%w (a frame of %d bytes)", errProtocol, n)
 	}
-	data := make([]byte, n)
-	if _, err := io.ReadFull(r, data); err != nil {
-		return nil, err
+	if uint32(len(received)-4) < n {
+		return nil, received, nil
 	}
-	m := new(message)
-	if err := json.Unmarshal(data, m); err != nil {
-		return nil, fmt.Errorf("%w: %w", errProtocol, err)
+	m = new(message)
+	if err := json.Unmarshal(received[4:4+n], m); err != nil {
+		return nil, nil, fmt.Errorf("%w: %w", errProtocol, err)
 	}
-	if err := m.check(); err != nil {
-		return nil, err
-	}
-	return m, nil
+	return m, received[4+n:], m.check()
 }
 
 // check refuses what no process of ours says.

@@ -1,11 +1,8 @@
 package php
 
 import (
-	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -17,21 +14,19 @@ func framed(text string) []byte {
 
 func TestMessagesAreBounded(t *testing.T) {
 	for _, text := range []string{`{"done":{"id":1,"as":"sell"}}`, `{"done":{"id":1,"as":"release","delay":-1}}`, `{"done":{"id":1,"as":"release","delay":99999999999}}`, `[]`, `{"more":1}`} {
-		if _, err := readMessage(bufio.NewReader(bytes.NewReader(framed(text)))); !errors.Is(err, errProtocol) {
+		if _, _, err := nextMessage(framed(text)); !errors.Is(err, errProtocol) {
 			t.Errorf("%s: %v", text, err)
 		}
 	}
 	long := binary.BigEndian.AppendUint32(nil, maxFrame+1)
-	if _, err := readMessage(bufio.NewReader(io.MultiReader(bytes.NewReader(long), neverRead{t}))); !errors.Is(err, errProtocol) {
+	if _, _, err := nextMessage(long); !errors.Is(err, errProtocol) {
 		t.Errorf("a frame of %d bytes: %v", maxFrame+1, err)
 	}
-}
-
-type neverRead struct{ t *testing.T }
-
-func (n neverRead) Read([]byte) (int, error) {
-	n.t.Error("the body of a frame that is too long is read")
-	return 0, io.EOF
+	for n := range len(framed(`{"hello":1}`)) {
+		if m, rest, err := nextMessage(framed(`{"hello":1}`)[:n]); m != nil || len(rest) != n || err != nil {
+			t.Errorf("%d bytes of a frame: %+v, %v", n, m, err)
+		}
+	}
 }
 
 func TestOutputIsBounded(t *testing.T) {
@@ -59,12 +54,12 @@ func FuzzMessages(f *testing.F) {
 	f.Add(append(framed(`{"more":true,"done":{"id":7,"as":"release","delay":3,"exception":"x","tx":1}}`), framed(`{"bye":0,"job":null}`)...))
 	f.Add(framed(`{"died":"exit() was called","job":9}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		r := bufio.NewReader(bytes.NewReader(data))
 		for {
-			m, err := readMessage(r)
-			if err != nil {
+			m, rest, err := nextMessage(data)
+			if m == nil || err != nil {
 				return
 			}
+			data = rest
 			if m.Done != nil {
 				if e := m.Done.end(time.Minute); e.Delay < 0 || e.Outcome == 0 {
 					t.Errorf("%+v is %+v", m.Done, e)

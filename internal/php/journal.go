@@ -15,7 +15,7 @@ import (
 // A claim counts an attempt, and jobs are claimed ahead. If this process is killed,
 // those that were not handed out would have an attempt less without ever having
 // run: with tries = 1 Laravel would fail them. So a file on this host says which
-// are not handed out yet, and the next pool gives them back uncounted.
+// are not handed out yet, and the next pool releases them uncounted.
 //
 // The file outlives this process, not the host: what a power cut finds claimed
 // ahead has lost that attempt.
@@ -34,7 +34,7 @@ const (
 	recordAhead  = 'a'
 	recordClosed = 'c'
 	recordSize   = 25
-	// compactAt is at which length a journal without open leases begins anew.
+	// compactAt is at which length a journal without open leases begins again.
 	compactAt = 1 << 20
 )
 
@@ -92,7 +92,7 @@ func (j *journal) renewed(leases []jobs.Lease) error {
 	return j.add(still)
 }
 
-// close notes that a row is handed out, or given back.
+// close notes that a row is handed out, or released.
 func (j *journal) close(id int64) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -120,7 +120,7 @@ func (j *journal) write(data []byte) error {
 	return nil
 }
 
-// remove ends the journal of a pool that has given everything back.
+// remove ends the journal of a pool that has released everything.
 func (j *journal) remove() error {
 	if j.file == nil {
 		return nil
@@ -149,7 +149,7 @@ func readJournal(data []byte) map[int64]jobs.Lease {
 	return open
 }
 
-// recover gives back what pools of this host had claimed ahead that were killed.
+// recover releases what pools of this host had claimed ahead that were killed.
 func (p *Pool) recover(ctx context.Context) error {
 	files, err := filepath.Glob(filepath.Join(p.c.StateDir, journalName(p.c.Queue)))
 	if err != nil || p.c.StateDir == "" {
@@ -157,7 +157,7 @@ func (p *Pool) recover(ctx context.Context) error {
 	}
 	for _, name := range files {
 		if err := p.recoverOne(ctx, name); err != nil {
-			return fmt.Errorf("giving back what a killed process had claimed ahead: %w", err)
+			return fmt.Errorf("releasing what a killed process had claimed ahead: %w", err)
 		}
 	}
 	return nil
@@ -184,7 +184,7 @@ func (p *Pool) recoverOne(ctx context.Context, name string) error {
 		if err := p.c.Source.Release(ctx, list); err != nil {
 			return err
 		}
-		p.c.Logger.Info("jobs given back that a killed process had claimed ahead", "event", "php.recovered", "queue", p.c.Queue, "jobs", len(list))
+		p.c.Logger.Info("jobs released that a killed process had claimed ahead", "event", "php.recovered", "queue", p.c.Queue, "jobs", len(list))
 	}
 	return os.Remove(name)
 }

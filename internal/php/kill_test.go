@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-// service is a pool in a process of its own.
+// service is a pool in a separate process.
 type service struct {
 	*site
 	log *safeBuffer

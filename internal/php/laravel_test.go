@@ -3,6 +3,7 @@ package php_test
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -134,5 +135,15 @@ func testLaravelRecyclesProcesses(t *testing.T, engine jobstest.Engine) {
 	stop()
 	if n := s.count("(SELECT DISTINCT pid FROM effects WHERE n >= 20) p"); n != 2 || s.count("effects") != 22 {
 		t.Errorf("%d processes ran the jobs before and after queue:restart", n)
+	}
+}
+
+// The worker's classes of the package by themselves.
+func TestTheClassesOfThePackage(t *testing.T) {
+	if _, err := os.Stat("/usr/share/php/Illuminate/Queue/autoload.php"); err != nil {
+		jobstest.Skip(t, "no Laravel here (packages php-cli, php-laravel-framework): %v", err)
+	}
+	if out, err := exec.Command("php", "-d", "error_reporting=6135", "../../sdk/php/tests/worker.php").CombinedOutput(); err != nil || len(out) > 0 {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -105,7 +105,7 @@ func New(c Config) (*Pool, error) {
 }
 
 // Run keeps the processes until ctx ends, lets their jobs end (at most for
-// Config.Grace) and returns when all is written or given back.
+// Config.Grace) and returns when all is written or released.
 func (p *Pool) Run(ctx context.Context) error {
 	p.note(p.recover(ctx))
 	var err error
@@ -117,7 +117,7 @@ func (p *Pool) Run(ctx context.Context) error {
 	for range p.c.Processes {
 		processes.Go(func() { p.keep(ctx) })
 	}
-	// The claimer outlives the processes, as it gives back what they have not read.
+	// The claimer outlives the processes, as it releases what they have not read.
 	stopClaimer := make(chan struct{})
 	claimer.Go(func() { p.claim(ctx, stopClaimer) })
 	settler.Go(func() { p.settle(ctx) })
@@ -149,7 +149,7 @@ func (p *Pool) leaseOf(id int64) jobs.Lease {
 	return p.held[id]
 }
 
-// drop forgets leases that are settled or given back.
+// drop forgets leases that are settled or released.
 func (p *Pool) drop(ids ...int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

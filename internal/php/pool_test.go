@@ -123,7 +123,7 @@ func TestWhatNobodyAsksForGoesBack(t *testing.T) {
 	}
 	r.stop() // it is killed after the grace period: the attempt counts, no crash of the job is recorded
 	if a, b := r.count("jobs WHERE attempts = 1 AND reserved_at IS NULL"), r.count("cmsjobs_runs WHERE outcome = 'crashed'"); a != 1 || b != 0 {
-		t.Errorf("%d rows given back with their attempt, %d crashes", a, b)
+		t.Errorf("%d rows released with their attempt, %d crashes", a, b)
 	}
 }
 
@@ -163,6 +163,26 @@ func TestAJobThatKillsItsProcessIsFailed(t *testing.T) {
 				t.Errorf("%d crashes in the history, want %d", n, crashes)
 			}
 		})
+	}
+}
+
+// What a process has said last counts, however soon it is gone, and though a child of
+// its job holds the pipe open.
+func TestTheFinalMessageOfAProcessIsHeard(t *testing.T) {
+	const n = 10
+	r := newRig(t, n, laravels)
+	r.be("final message", nil)
+	r.drained("default", time.Minute)
+	r.stop()
+	files, _ := filepath.Glob(filepath.Join(r.dir, "[0-9]*"))
+	for _, name := range files { // the children
+		if text, err := os.ReadFile(name); err == nil {
+			pid, _ := strconv.Atoi(string(text))
+			_ = syscall.Kill(pid, syscall.SIGKILL) // gone already
+		}
+	}
+	if a, b := r.count("cmsjobs_runs WHERE outcome = 'completed'"), r.count("cmsjobs_runs"); a != n || b != n || len(files) != n {
+		t.Errorf("%d of %d runs are completed, of %d jobs in %d processes", a, b, n, len(files))
 	}
 }
 

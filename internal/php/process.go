@@ -1,7 +1,6 @@
 package php
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -24,9 +24,6 @@ const (
 	killAfter = time.Second
 	// writeWithin is how long a process that asks may take to read a job.
 	writeWithin = 10 * time.Second
-	// lastWords is how long is waited for what a dead process has said: a child of
-	// its may hold the pipe open.
-	lastWords = 50 * time.Millisecond
 	// protocol is the version of the frames; the package on the site says its own.
 	protocol = 1
 )
@@ -38,6 +35,7 @@ type process struct {
 	in, out  *os.File // its descriptors 3 and 4, our ends
 	output   *output
 	messages chan *message
+	received []byte // and not taken apart yet: listen's, then finalMessage'
 	gone     chan struct{}
 
 	job   *Job // in hand
@@ -143,23 +141,66 @@ func stoppedTimer() *time.Timer {
 	return t
 }
 
-// listen reads what the process says until the pipe ends.
+// listen reads what the process says until the pipe ends, or end takes over.
 func (x *process) listen() {
 	defer close(x.messages)
-	r := bufio.NewReader(x.out)
+	chunk := make([]byte, 32<<10)
 	for {
-		m, err := readMessage(r)
-		if err != nil {
-			if errors.Is(err, errProtocol) {
-				x.mu.Lock()
-				x.fault = err
-				x.mu.Unlock()
-				_ = killGroup(x.cmd.Process) // gone already, or dying
-			}
+		n, err := x.out.Read(chunk)
+		x.received = append(x.received, chunk[:n]...)
+		if !x.parse(func(m *message) { x.messages <- m }) || err != nil {
 			return
 		}
-		x.messages <- m
 	}
+}
+
+// parse takes apart what was received; false where that is no message.
+func (x *process) parse(each func(*message)) bool {
+	for {
+		m, rest, err := nextMessage(x.received)
+		if err != nil {
+			x.mu.Lock()
+			x.fault = err
+			x.mu.Unlock()
+			_ = killGroup(x.cmd.Process) // gone already, or dying
+			return false
+		}
+		if m == nil {
+			return true
+		}
+		x.received = rest
+		each(m)
+	}
+}
+
+// finalMessage hears what a dead process has said. It does not wait for the end of the
+// pipe, which a child of a job may hold open, nor for time: what a process has written
+// is in the pipe when it is gone.
+func (x *process) finalMessage() {
+	_ = x.out.SetReadDeadline(time.Unix(1, 0)) // listen returns
+	for x.messages != nil {
+		m, open := <-x.messages
+		if !open {
+			break
+		}
+		x.hear(m)
+	}
+	raw, err := x.out.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = raw.Control(func(fd uintptr) { // closed: nothing is there
+		chunk := make([]byte, 32<<10)
+		for len(x.received) <= 2*maxFrame {
+			n, err := readNow(int(fd), chunk)
+			if n > 0 {
+				x.received = append(x.received, chunk[:n]...)
+			} else if !errors.Is(err, syscall.EINTR) {
+				return
+			}
+		}
+	})
+	x.parse(x.hear)
 }
 
 // live feeds the process until it is gone. The error says what was wrong with it.
@@ -192,7 +233,7 @@ func (x *process) live(ctx context.Context) error {
 			x.none()
 			grace.Reset(x.c.Grace)
 		case <-grace.C:
-			x.kill(fmt.Sprintf("killed: it still ran %s after the service was told to stop", x.c.Grace))
+			x.kill(fmt.Sprintf("killed: it still ran %s after the service was asked to stop", x.c.Grace))
 		case <-x.gone:
 			return x.end()
 		}
@@ -232,9 +273,9 @@ func (x *process) hear(m *message) {
 	}
 }
 
-// end is the verdict as an End. A job that neither deleted nor released itself
+// end is the decision as an End. A job that neither deleted nor released itself
 // stays reserved in Laravel, until retry_after is over.
-func (v *verdict) end(lease time.Duration) End {
+func (v *decision) end(lease time.Duration) End {
 	switch v.As {
 	case "delete":
 		return End{Outcome: Deleted}
@@ -327,9 +368,9 @@ func (x *process) finish(e End, transactions int) {
 	now := x.c.Now()
 	e.Duration, e.Wait = now.Sub(x.began), max(x.began.Sub(x.job.Job.RunAt), 0)
 	if transactions > 0 {
-		text := fmt.Sprintf("the job left a transaction open (%d deep): it was rolled back", transactions)
-		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: text})
-		x.c.Logger.Warn(text, "event", "php.open_transaction", "queue", x.c.Queue, "type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID)
+		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: fmt.Sprintf("the job left a transaction open (%d deep): it was rolled back", transactions)})
+		x.c.Logger.Warn("PHP job left a transaction open; it was rolled back", "event", "php.open_transaction", "queue", x.c.Queue,
+			"type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "depth", transactions)
 	}
 	x.job = nil
 	x.alarm.Stop()
@@ -346,14 +387,7 @@ func (x *process) finish(e End, transactions int) {
 // end takes in what the dead process has said, settles the job in its hands and
 // says what was wrong with the process.
 func (x *process) end() error {
-	_ = x.out.SetReadDeadline(time.Now().Add(lastWords)) // pipes have deadlines
-	for x.messages != nil {
-		m, open := <-x.messages
-		if !open {
-			break
-		}
-		x.hear(m)
-	}
+	x.finalMessage()
 	for _, t := range []*time.Timer{x.hello, x.answer, x.alarm} {
 		t.Stop()
 	}

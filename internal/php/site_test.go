@@ -26,7 +26,7 @@ import (
 )
 
 // site is a Laravel of Debian's with our package and jobs that misbehave
-// (testdata/app), on a database of the test's own.
+// (testdata/app), on a separate database.
 type site struct {
 	t   *testing.T
 	db  *jobstest.Database

@@ -16,7 +16,7 @@ type Source interface {
 	// Renew extends leases and returns them renewed, in the same order; a lost
 	// lease comes back as the zero Lease.
 	Renew(ctx context.Context, leases []jobs.Lease, lease time.Duration) ([]jobs.Lease, error)
-	// Release gives back jobs that never started: the attempt is not counted.
+	// Release releases jobs that never started: the attempt is not counted.
 	Release(ctx context.Context, list []Job) error
 	// Settle writes ends: one error an end, nil or jobs.ErrLeaseLost. The second
 	// result is set when it is not known what was written: settle the same again.
@@ -90,7 +90,7 @@ func (e *End) Word() string {
 	return jobs.Released.String()
 }
 
-// Settlement is the end as logs and figures of our own jobs have it.
+// Settlement is the end as logs and figures of our jobs have it.
 func (e *End) Settlement() jobs.Settlement {
 	outcome := jobs.Completed
 	switch {

@@ -208,7 +208,7 @@ func (s *Store) noteInDoubt(rows []*row, until int64, lease time.Duration, err e
 	return err
 }
 
-// resolve gives back what unclear claims turn out to hold.
+// resolve releases what unclear claims turn out to hold.
 func (s *Store) resolve(ctx context.Context) error {
 	s.mu.Lock()
 	var ripe []php.Job

@@ -97,7 +97,7 @@ func (s *Store) walk(ctx context.Context, l *look, queue string, from tables.Row
 	return found, now, false, jobs.ErrUnseen
 }
 
-// ours says whether a row is for the pool: PHP's, and no type of our own.
+// ours says whether a row is for the pool: PHP's, and no type of ours.
 func (s *Store) ours(r *row) bool {
 	var named bool
 	r.envelope, named = readEnvelope(r.Payload, r.whole)

@@ -128,7 +128,7 @@ func (s *Store) Release(ctx context.Context, list []php.Job) error {
 	for _, g := range s.byGuard(leases, 0) {
 		in, inArgs := s.Dialect.In("id", g.ids)
 		set, args := s.Layout.Release(s.releasedDue(), jobs.Settlement{Outcome: jobs.Released}, true)
-		err := database.Retry(ctx, "giving back jobs of PHP", func() error {
+		err := database.Retry(ctx, "releasing jobs of PHP", func() error {
 			_, err := s.Exec(ctx, s.DB, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+g.cond, slices.Concat(args, inArgs, g.args)...)
 			return err
 		})
@@ -142,7 +142,7 @@ func (s *Store) Release(ctx context.Context, list []php.Job) error {
 	return nil
 }
 
-// releasedDue is when a row is due again that is given back uncounted: as before,
+// releasedDue is when a row is due again that is released uncounted: as before,
 // but not in the second in which its lease was written. The next claim, which
 // raises attempts to the same number, then writes another lease.
 func (s *Store) releasedDue() string {

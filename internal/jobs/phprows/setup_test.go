@@ -18,7 +18,7 @@ var bg = context.Background()
 
 const lease = 90 * time.Second
 
-// fixture is a store of its own database, whose clock a test moves.
+// fixture is a store on a separate database, whose clock a test moves.
 type fixture struct {
 	*Store
 	t  *testing.T

@@ -64,7 +64,7 @@ func TestOutcomesAreWrittenWithTheirHistory(t *testing.T) {
 			f.t.Errorf("%d rows are left", n)
 		}
 		if n := f.count("jobs WHERE reserved_at IS NULL AND attempts = 1"); n != 2 {
-			f.t.Errorf("%d rows are given back with their attempt", n)
+			f.t.Errorf("%d rows are released with their attempt", n)
 		}
 		var failed struct{ UUID, Connection, Queue, Payload, Exception string }
 		if err := f.db.Get(&failed, "SELECT uuid, connection, queue, payload, exception FROM failed_jobs"); err != nil {
@@ -153,7 +153,7 @@ func TestARenewedLeaseIsHeldAndALapsedOneIsNot(t *testing.T) {
 	})
 }
 
-// A job that never started gets its attempt back, and another lease with the next claim.
+// A job that never started keeps its number of attempts, and another lease with the next claim.
 func TestReleasedJobsAreNotCounted(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.push("default", payload("A", ""))
@@ -162,7 +162,7 @@ func TestReleasedJobsAreNotCounted(t *testing.T) {
 			f.t.Fatal(err)
 		}
 		if n := f.count("jobs WHERE attempts = 0 AND reserved_at IS NULL"); n != 1 {
-			f.t.Fatal("the row is not given back uncounted")
+			f.t.Fatal("the row is not released uncounted")
 		}
 		f.ahead += 2 * time.Second
 		again := f.claim(1)
@@ -173,7 +173,7 @@ func TestReleasedJobsAreNotCounted(t *testing.T) {
 			f.t.Fatal(err)
 		}
 		if n := f.count("jobs WHERE attempts = 1 AND reserved_at IS NOT NULL"); n != 1 {
-			f.t.Error("the old lease gave back the row of the new one")
+			f.t.Error("the old lease released the row of the new one")
 		}
 	})
 }

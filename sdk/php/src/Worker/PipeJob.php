@@ -8,7 +8,7 @@ use Illuminate\Queue\Jobs\Job;
 use Illuminate\Queue\ManuallyFailedException;
 use Throwable;
 
-/** A row of the jobs table that cmsjobs holds the lease of. Its outcome is told to cmsjobs, which writes it. */
+/** A row of the jobs table that cmsjobs holds the lease of. cmsjobs receives its outcome and writes it. */
 class PipeJob extends Job implements JobContract
 {
     private array $row;
