@@ -47,7 +47,7 @@ func (c *corpus) size(i int) int64 {
 
 func (c *corpus) write(name string, size int64) error {
 	content := make([]byte, size)
-	_, _ = c.rand.Read(content) // it never fails
+	_, _ = c.rand.Read(content)                                    // it never fails
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil { //nolint:gosec // as uploads are
 		return err
 	}
