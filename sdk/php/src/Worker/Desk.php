@@ -138,7 +138,7 @@ class Desk
         }
     }
 
-    /** Writes an outcome under the fence of this attempt: whoever has the row since then keeps it. */
+    /** Writes an outcome under the fence of this attempt: anyone who has the row since then keeps it. */
     private function write(array $done, PipeJob $job): void
     {
         $config = $this->app['config']["queue.connections.{$this->connection}"];
