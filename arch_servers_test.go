@@ -13,18 +13,21 @@ import (
 // knowServers are the folders that may compare names of drivers and servers, and
 // why. Everybody else asks database.Of for words of SQL and named abilities.
 var knowServers = map[string]string{
-	"internal/database":        "it is the one place that knows the servers",
-	"internal/handlers/backup": "a backup names the server that it was dumped from: dumps, temporary databases and restores are other programs for each",
-	"internal/demo":            "it writes the CMS's own tables, as Laravel would on each server",
-	"config":                   "it reads the forms of a DSN and of Laravel's .env before anything is connected",
-	"migrations":               "goose has a folder for each server; tests of internal/database need it, so it cannot ask there",
+	"internal/database": "it is the one place that knows the servers",
+	"internal/handlers/backup": "a backup names the server that it was dumped from: dumps, temporary databases and " +
+		"restores are other programs for each",
+	"internal/demo": "it writes the CMS's own tables, as Laravel would on each server",
+	"config":        "it reads the forms of a DSN and of Laravel's .env before anything is connected",
+	"migrations": "goose has a folder for each server; tests of internal/database need it, so it " +
+		"cannot ask there",
 }
 
 // serverNames are the words for drivers and servers in DSNs, goose and Laravel.
 var serverNames = []string{"mysql", "mariadb", "pgx", "postgres", "postgresql", "pgsql", "sqlite", "sqlite3"}
 
 // serverSQL is SQL that only some servers understand, and that Dialect has words for.
-var serverSQL = []string{"ON CONFLICT", "ON DUPLICATE KEY", "INSERT IGNORE", "INSERT OR IGNORE", "SYSDATE(", "CLOCK_TIMESTAMP(", "STATEMENT_TIMESTAMP("}
+var serverSQL = []string{"ON CONFLICT", "ON DUPLICATE KEY", "INSERT IGNORE", "INSERT OR IGNORE", "SYSDATE(",
+	"CLOCK_TIMESTAMP(", "STATEMENT_TIMESTAMP("}
 
 // namesServer says that an expression is the name of a driver or server.
 func namesServer(e ast.Expr) bool {
@@ -34,7 +37,8 @@ func namesServer(e ast.Expr) bool {
 		return err == nil && e.Kind == token.STRING && slices.Contains(serverNames, text)
 	case *ast.SelectorExpr:
 		pkg, isIdent := e.X.(*ast.Ident)
-		return isIdent && pkg.Name == "database" && slices.Contains([]string{"MySQL", "PostgreSQL", "SQLite"}, e.Sel.Name)
+		return isIdent && pkg.Name == "database" && slices.Contains([]string{"MySQL", "PostgreSQL", "SQLite"},
+			e.Sel.Name)
 	}
 	return false
 }
@@ -73,7 +77,8 @@ func serverQuestion(n ast.Node) string {
 func TestOnlyOnePackageKnowsTheServers(t *testing.T) {
 	needed := map[string]bool{}
 	for _, s := range sources(t) {
-		other := strings.HasPrefix(s.path, "bench/") || strings.HasPrefix(s.path, "checks/") || strings.HasPrefix(s.path, "client/")
+		other := strings.HasPrefix(s.path, "bench/") || strings.HasPrefix(s.path, "checks/") ||
+			strings.HasPrefix(s.path, "client/")
 		if other || strings.HasSuffix(s.path, "_test.go") { // they are no part of the service
 			continue
 		}

@@ -37,7 +37,8 @@ func sources(t *testing.T) []source {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules" || d.Name() == "vendor") {
+		if d.IsDir() && p != "." && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" ||
+			d.Name() == "node_modules" || d.Name() == "vendor") {
 			return filepath.SkipDir
 		}
 		if d.IsDir() || !strings.HasSuffix(p, ".go") {
@@ -69,9 +70,12 @@ var rules = []rule{
 	{below: "internal/jobs", std: true},
 	{below: "internal/jobs/listing", std: true},
 	{below: "internal/jobs/tables", may: []string{"internal/jobs", "internal/database"}},
-	{below: "internal/jobs/queue", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables", "internal/database", "internal/groupcommit"}},
-	{below: "internal/jobs/history", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables", "internal/database"}},
-	{below: "internal/jobs/phprows", may: []string{"internal/jobs", "internal/jobs/tables", "internal/database", "internal/php"}},
+	{below: "internal/jobs/queue", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables",
+		"internal/database", "internal/groupcommit"}},
+	{below: "internal/jobs/history", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables",
+		"internal/database"}},
+	{below: "internal/jobs/phprows", may: []string{"internal/jobs", "internal/jobs/tables", "internal/database",
+		"internal/php"}},
 	{below: "internal/php", may: []string{"internal/jobs"}},
 	{below: "internal/database", may: []string{}},
 	{below: "internal/groupcommit", std: true},
@@ -89,13 +93,19 @@ var rules = []rule{
 	{below: "internal/outbound", may: []string{}},
 	{below: "internal/conditions", may: []string{"internal/display", "internal/jobs", "internal/database"}},
 	{below: "internal/trace", std: true},
-	{below: "internal/handlers", may: []string{"internal/display", "internal/jobs", "internal/jobs/listing", "internal/cms", "internal/cms/laravel", "internal/storage", "internal/outbound", "internal/database", "internal/groupcommit", "internal/redact", "templates", "self"}},
-	{below: "internal/web", may: []string{"internal/display", "internal/answers", "internal/jobs", "internal/jobs/listing", "internal/jobs/explain", "internal/ops", "internal/redact", "templates", "self"}},
-	{below: "internal/web/access", may: []string{"internal/jobs", "internal/jobs/listing", "internal/redact", "internal/database", "self"}},
+	{below: "internal/handlers", may: []string{"internal/display", "internal/jobs", "internal/jobs/listing",
+		"internal/cms", "internal/cms/laravel", "internal/storage", "internal/outbound", "internal/database",
+		"internal/groupcommit", "internal/redact", "templates", "self"}},
+	{below: "internal/web", may: []string{"internal/display", "internal/answers", "internal/jobs",
+		"internal/jobs/listing", "internal/jobs/explain", "internal/ops", "internal/redact", "templates", "self"}},
+	{below: "internal/web/access", may: []string{"internal/jobs", "internal/jobs/listing", "internal/redact",
+		"internal/database", "self"}},
 	// A feature knows the page framework and no other feature.
-	{below: "internal/web/feature", may: []string{"internal/jobs", "internal/ops", "internal/redact", "internal/web", "internal/web/access", "internal/web/chart", "internal/answers", "internal/jobs/explain", "internal/web/compat",
+	{below: "internal/web/feature", may: []string{"internal/jobs", "internal/ops", "internal/redact", "internal/web",
+		"internal/web/access", "internal/web/chart", "internal/answers", "internal/jobs/explain", "internal/web/compat",
 		"internal/web/format", "internal/web/locale", "self"}},
-	{below: "internal/ops", may: []string{"internal/jobs", "internal/jobs/explain", "internal/redact", "internal/timespan"}},
+	{below: "internal/ops", may: []string{"internal/jobs", "internal/jobs/explain", "internal/redact",
+		"internal/timespan"}},
 	{below: "internal/timespan", std: true},
 	{below: "internal/answers", std: true},
 	{below: "internal/redact", std: true},
@@ -104,7 +114,8 @@ var rules = []rule{
 	{below: "migrations", may: []string{}},
 	{below: "templates", may: []string{}},
 	{below: "client", std: true},
-	{below: "worker", may: []string{"internal/jobs", "internal/jobs/tables", "internal/jobs/queue", "internal/database"}},
+	{below: "worker", may: []string{"internal/jobs", "internal/jobs/tables", "internal/jobs/queue",
+		"internal/database"}},
 }
 
 // ruleFor is the most exact rule for a folder.
@@ -167,7 +178,8 @@ func TestWhoMayImportWhom(t *testing.T) {
 			}
 		}
 	}
-	for _, must := range []string{"internal/jobs", "internal/jobs/tables", "internal/jobs/queue", "internal/jobs/history", "internal/cms", "internal/handlers", "config", "client"} {
+	for _, must := range []string{"internal/jobs", "internal/jobs/tables", "internal/jobs/queue",
+		"internal/jobs/history", "internal/cms", "internal/handlers", "config", "client"} {
 		if !checked[must] {
 			t.Errorf("no file below %s was checked", must)
 		}
@@ -198,7 +210,8 @@ func TestTheRulesCanFail(t *testing.T) {
 			t.Errorf("%s may import %s", c.dir, c.imported)
 		}
 	}
-	if r, _ := ruleFor("internal/handlers/media/picture"); !allowed("internal/handlers/media/picture", module+"/internal/handlers/media/exif", r) {
+	if r, _ := ruleFor("internal/handlers/media/picture"); !allowed("internal/handlers/media/picture",
+		module+"/internal/handlers/media/exif", r) {
 		t.Error("a handler may not import its own subpackage")
 	}
 }
@@ -218,10 +231,12 @@ func TestTheClientRequiresNoModule(t *testing.T) {
 // where they can be seen.
 func TestNobodyHidesInputs(t *testing.T) {
 	forbidden := map[string]string{
-		"os.Getenv": "config", "os.LookupEnv": "config", "os.Environ": "config", "time.Now": "internal/cli", "time.Since": "internal/cli", "time.Until": "internal/cli",
+		"os.Getenv": "config", "os.LookupEnv": "config", "os.Environ": "config", "time.Now": "internal/cli",
+		"time.Since": "internal/cli", "time.Until": "internal/cli",
 	}
 	for _, s := range sources(t) {
-		if s.test() || s.Name.Name == "main" && s.dir() != "cmd/cmsjobs" { // measuring programs are no part of the service
+		// measuring programs are no part of the service
+		if s.test() || s.Name.Name == "main" && s.dir() != "cmd/cmsjobs" {
 			continue
 		}
 		for _, d := range s.Decls {

@@ -57,11 +57,15 @@ var retiredTable = []retiredWord{
 
 // retiredKeys are names in JSON, settings, metrics, logs and SQL as a whole.
 var retiredKeys = map[string]string{
-	"kind": "type", "kinds": "types", "state": "status", "states": "statuses", "mend": "fix", "growth": "usage", "away": "unavailable",
-	"apart": "isolate", "apart_memory": "isolate_memory", "apart_time": "isolate_time", "deeds": "actions", "rooms": "items",
-	"hasten": "run_now", "revive": "retry", "forget": "delete", "told_at": "notified_at", "cmsjobs_orders": "cmsjobs_control_signals",
-	"cmsjobs.kind": "cmsjobs.type", "proven_id": "verified_id", "last_proven": "last_verified", "bad_proofs": "failed_verifications",
-	"sidecar": "manifest", "pieces": "parts", "setApart": "excluded", "allowed_topics": "allowed_types",
+	"kind": "type", "kinds": "types", "state": "status", "states": "statuses", "mend": "fix", "growth": "usage",
+	"away":  "unavailable",
+	"apart": "isolate", "apart_memory": "isolate_memory", "apart_time": "isolate_time", "deeds": "actions",
+	"rooms":  "items",
+	"hasten": "run_now", "revive": "retry", "forget": "delete", "told_at": "notified_at",
+	"cmsjobs_orders": "cmsjobs_control_signals",
+	"cmsjobs.kind":   "cmsjobs.type", "proven_id": "verified_id", "last_proven": "last_verified",
+	"bad_proofs": "failed_verifications",
+	"sidecar":    "manifest", "pieces": "parts", "setApart": "excluded", "allowed_topics": "allowed_types",
 }
 
 // wordExceptions are the places where a word is another's, or means another thing.

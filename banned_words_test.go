@@ -85,18 +85,21 @@ type foundWord struct {
 // wordFiles are the files of all kinds that people or programs read words in.
 func wordFiles(t *testing.T) []string {
 	t.Helper()
-	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard").Output()
+	out, err := exec.CommandContext(t.Context(), "git", "ls-files", "--cached", "--others", "--exclude-standard").
+		Output()
 	if err != nil {
 		t.Skip("no git checkout: ", err)
 	}
 	var files []string
 	for _, f := range strings.Fields(string(out)) {
 		if _, err := os.Stat(f); err != nil || strings.HasPrefix(filepath.Base(f), "banned_words") ||
-			strings.Contains("/"+f, "/testdata/") || strings.Contains(f, "node_modules/") || strings.HasSuffix(f, ".min.js") {
+			strings.Contains("/"+f, "/testdata/") || strings.Contains(f, "node_modules/") ||
+			strings.HasSuffix(f, ".min.js") {
 			continue
 		}
 		switch filepath.Ext(f) {
-		case ".go", ".sql", ".md", ".html", ".yaml", ".yml", ".json", ".sh", ".css", ".js", ".ts", ".php", ".service", ".conf":
+		case ".go", ".sql", ".md", ".html", ".yaml", ".yml", ".json", ".sh", ".css", ".js", ".ts", ".php", ".service",
+			".conf":
 			files = append(files, f)
 		}
 	}
@@ -215,7 +218,8 @@ func camelWords(name string) []string {
 	runes := []rune(name)
 	for i := 1; i <= len(runes); i++ {
 		end := i == len(runes) || runes[i] == '_'
-		if end || unicode.IsUpper(runes[i]) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) && unicode.IsLower(runes[i+1])) {
+		if end || unicode.IsUpper(runes[i]) && (!unicode.IsUpper(runes[i-1]) || i+1 < len(runes) &&
+			unicode.IsLower(runes[i+1])) {
 			words = append(words, strings.ToLower(strings.Trim(string(runes[start:i]), "_")))
 			start = i
 		}
@@ -244,7 +248,8 @@ func notYetFolder(f foundWord) string {
 
 func retire(forms, standard string) retiredWord {
 	return retiredWord{
-		standard: standard, inText: regexp.MustCompile(`(?i)\b(?:` + forms + `)\b`), inIdentifier: regexp.MustCompile(`^(?:` + forms + `)$`),
+		standard: standard, inText: regexp.MustCompile(`(?i)\b(?:` + forms + `)\b`),
+		inIdentifier: regexp.MustCompile(`^(?:` + forms + `)$`),
 	}
 }
 

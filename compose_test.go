@@ -52,7 +52,8 @@ func TestTheComposeStack(t *testing.T) {
 	s.is("http://s3:7070", "http://"+bucket)
 	s.start(nil, versity, append([]string{"--quiet", "--port", bucket}, s.Services["s3"].Command...)...)
 	smtp, page := address(t), address(t)
-	s.start(nil, maildev, "--ip", "127.0.0.1", "--smtp", port(smtp), "--web", port(page), "--mail-directory", t.TempDir())
+	s.start(nil, maildev, "--ip", "127.0.0.1", "--smtp", port(smtp), "--web", port(page), "--mail-directory",
+		t.TempDir())
 	await(t, "the mail catcher's page", func() error { return answers("http://"+page+"/", "<html") })
 	await(t, "the bucket's server", func() error { return listens(bucket) })
 
@@ -75,11 +76,13 @@ func TestTheComposeStack(t *testing.T) {
 
 	await(t, "the mail", func() error { return answers("http://"+page+"/email", `"subject":"Hello"`) })
 	s.signsIn(admin)
-	if sitemap := read(t, filepath.Join(s.here("/cms/site"), "public/sitemap.xml")); !strings.Contains(sitemap, "<sitemapindex") {
+	if sitemap := read(t, filepath.Join(s.here("/cms/site"), "public/sitemap.xml")); !strings.Contains(sitemap,
+		"<sitemapindex") {
 		t.Errorf("the sitemap is %.200s", sitemap)
 	}
-	for what, pattern := range map[string]string{"backup in the bucket": "/data/cms/*.tar.zst", "backup in the folder": "/cms/site/storage/app/cmsjobs-backups/*.tar.zst",
-		"thumbnail": "/cms/site/public/storage/photos/harbour-1-*"} {
+	for what, pattern := range map[string]string{"backup in the bucket": "/data/cms/*.tar.zst",
+		"backup in the folder": "/cms/site/storage/app/cmsjobs-backups/*.tar.zst",
+		"thumbnail":            "/cms/site/public/storage/photos/harbour-1-*"} {
 		if found, err := filepath.Glob(s.here(pattern)); err != nil || len(found) == 0 {
 			t.Errorf("no %s: %v", what, err)
 		}
@@ -126,8 +129,11 @@ func (s *stack) database() *sql.DB {
 		}
 	}
 	name, user := mysql.Environment["MYSQL_DATABASE"], mysql.Environment["MYSQL_USER"]
-	do("CREATE DATABASE %s; CREATE USER %s@'%%' IDENTIFIED BY '%s'; GRANT ALL ON %s.* TO %s@'%%'", name, user, mysql.Environment["MYSQL_PASSWORD"], name, user)
-	scripts := slices.DeleteFunc(slices.Clone(mysql.Volumes), func(v string) bool { return !strings.Contains(v, ":/docker-entrypoint-initdb.d/") })
+	do("CREATE DATABASE %s; CREATE USER %s@'%%' IDENTIFIED BY '%s'; GRANT ALL ON %s.* TO %s@'%%'", name, user,
+		mysql.Environment["MYSQL_PASSWORD"], name, user)
+	scripts := slices.DeleteFunc(slices.Clone(mysql.Volumes), func(v string) bool {
+		return !strings.Contains(v, ":/docker-entrypoint-initdb.d/")
+	})
 	slices.SortFunc(scripts, func(a, b string) int { // as the image does: by their names there
 		return strings.Compare(a[strings.Index(a, ":"):], b[strings.Index(b, ":"):])
 	})
@@ -188,7 +194,8 @@ func (s *stack) allDone(db *sql.DB, n int) {
 	s.t.Helper()
 	await(s.t, "the sample's jobs", func() error {
 		var left, dead int
-		if err := db.QueryRow("SELECT (SELECT COUNT(*) FROM cms.jobs WHERE id <= ?), (SELECT COUNT(*) FROM cms.failed_jobs)", n).Scan(&left, &dead); err != nil {
+		if err := db.QueryRow("SELECT (SELECT COUNT(*) FROM cms.jobs WHERE id <= ?), (SELECT COUNT(*) FROM "+
+			"cms.failed_jobs)", n).Scan(&left, &dead); err != nil {
 			return err
 		}
 		if dead > 0 {
@@ -206,7 +213,8 @@ func (s *stack) allDone(db *sql.DB, n int) {
 func (s *stack) signsIn(admin string) {
 	s.t.Helper()
 	env := s.Services["cmsjobs"].Environment
-	for password, want := range map[string]int{env["CMSJOBS_HTTP_ADMIN_PASSWORD"]: http.StatusOK, "another": http.StatusUnauthorized} {
+	for password, want := range map[string]int{env["CMSJOBS_HTTP_ADMIN_PASSWORD"]: http.StatusOK,
+		"another": http.StatusUnauthorized} {
 		jar, err := cookiejar.New(nil)
 		if err != nil {
 			s.t.Fatal(err)
@@ -216,7 +224,8 @@ func (s *stack) signsIn(admin string) {
 		if err != nil {
 			s.t.Fatal(err)
 		}
-		answer, err := person.Post("http://"+admin+"/api/v1/session", "application/json", strings.NewReader(string(body)))
+		answer, err := person.Post("http://"+admin+"/api/v1/session", "application/json",
+			strings.NewReader(string(body)))
 		if err != nil {
 			s.t.Fatal(err)
 		}

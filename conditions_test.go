@@ -42,7 +42,8 @@ func TestRemediesBearTheTitlesOfConditions(t *testing.T) {
 		titles[d.Name] = d.Title
 	}
 	found := 0
-	for _, remedy := range regexp.MustCompile("(?m)^\\*\\*(.+) \\(`(\\w+)`\\)\\.\\*\\* ").FindAllStringSubmatch(read(t, "docs/operating.md"), -1) {
+	for _, remedy := range regexp.MustCompile("(?m)^\\*\\*(.+) \\(`(\\w+)`\\)\\.\\*\\* ").FindAllStringSubmatch(
+		read(t, "docs/operating.md"), -1) {
 		found++
 		if titles[remedy[2]] != remedy[1] {
 			t.Errorf("%q is not the title of %s: %q", remedy[1], remedy[2], titles[remedy[2]])
@@ -75,19 +76,25 @@ func TestAlertRulesFire(t *testing.T) {
 	}
 	fmt.Fprintf(&b, "rule_files: [%q]\nevaluation_interval: 15s\ntests:\n", rules)
 	series := func(job, name string, severity conditions.Severity, instance, values string) string {
-		return fmt.Sprintf("      - series: 'cmsjobs_condition{job=%q,name=%q,severity=%q,instance=%q}'\n        values: '%s'\n", job, name, severity, instance, values)
+		return fmt.Sprintf("      - series: 'cmsjobs_condition{job=%q,name=%q,severity=%q,instance=%q}'\n        "+
+			"values: '%s'\n", job, name, severity, instance, values)
 	}
 	for _, d := range conditions.List() {
-		fmt.Fprintf(&b, "  - interval: 15s\n    input_series:\n%s%s", series("cmsjobs", d.Name, d.Severity, "a", "0x3 1x6 0x6"), series("cmsjobs", d.Name, d.Severity, "b", "0x3 1x3 0x9"))
-		fmt.Fprintf(&b, "      - series: 'cmsjobs_build_info{job=\"cmsjobs\"}'\n        values: '1x20'\n      - series: 'cmsjobs_workers{job=\"cmsjobs\"}'\n        values: '2x20'\n    alert_rule_test:\n")
+		fmt.Fprintf(&b, "  - interval: 15s\n    input_series:\n%s%s", series("cmsjobs", d.Name, d.Severity, "a",
+			"0x3 1x6 0x6"), series("cmsjobs", d.Name, d.Severity, "b", "0x3 1x3 0x9"))
+		fmt.Fprintf(&b, "      - series: 'cmsjobs_build_info{job=\"cmsjobs\"}'\n        values: '1x20'\n      - "+
+			"series: 'cmsjobs_workers{job=\"cmsjobs\"}'\n        values: '2x20'\n    alert_rule_test:\n")
 		for _, other := range conditions.List() {
 			name := conditions.AlertName(other.Name)
-			fmt.Fprintf(&b, "      - {eval_time: 30s, alertname: %s}\n      - {eval_time: 4m, alertname: %s}\n", name, name)
+			fmt.Fprintf(&b, "      - {eval_time: 30s, alertname: %s}\n      - {eval_time: 4m, alertname: %s}\n", name,
+				name)
 			if other.Name != d.Name {
 				fmt.Fprintf(&b, "      - {eval_time: 1m30s, alertname: %s}\n", name)
 				continue
 			}
-			fmt.Fprintf(&b, "      - eval_time: 1m30s\n        alertname: %s\n        exp_alerts:\n          - exp_labels: {job: cmsjobs, name: %s, severity: %s}\n            exp_annotations: {summary: %q, description: %q}\n",
+			fmt.Fprintf(&b, "      - eval_time: 1m30s\n        alertname: %s\n        exp_alerts:\n          - "+
+				"exp_labels: {job: cmsjobs, name: %s, severity: %s}\n            exp_annotations: {summary: %q, "+
+				"description: %q}\n",
 				name, d.Name, d.Severity, d.Title, strings.ReplaceAll(d.Fix, "`", "")+".")
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // Every YAML file of the project can be read.
 func TestYAMLFilesAreReadable(t *testing.T) {
 	found := 0
-	for _, pattern := range []string{"*.y*ml", ".*.y*ml", ".github/workflows/*.yml", "deploy/kubernetes/*.yaml", "config/*.yaml"} {
+	for _, pattern := range []string{"*.y*ml", ".*.y*ml", ".github/workflows/*.yml", "deploy/kubernetes/*.yaml",
+		"config/*.yaml"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +61,8 @@ func TestDeployedVariablesAreKeys(t *testing.T) {
 	if len(known) < 100 {
 		t.Fatalf("config show names only %d keys: %.300s", len(known), out)
 	}
-	for _, path := range []string{"docker-compose.yml", "deploy/kubernetes/cmsjobs.yaml", "deploy/cmsjobs.service", "deploy/cmsjobs.supervisor.conf", "deploy/Dockerfile"} {
+	for _, path := range []string{"docker-compose.yml", "deploy/kubernetes/cmsjobs.yaml", "deploy/cmsjobs.service",
+		"deploy/cmsjobs.supervisor.conf", "deploy/Dockerfile"} {
 		for line := range strings.Lines(read(t, path)) {
 			if strings.HasPrefix(strings.TrimSpace(line), "#") {
 				continue
@@ -85,8 +87,9 @@ func TestSupervisorsWaitForTheGracePeriod(t *testing.T) {
 		"deploy/cmsjobs.service":         {wait: `(?m)^TimeoutStopSec=(\d+)$`},
 		"deploy/cmsjobs.supervisor.conf": {wait: `(?m)^stopwaitsecs=(\d+)$`},
 		"docker-compose.yml":             {wait: `stop_grace_period: (\d+)s`, grace: `CMSJOBS_QUEUE_GRACE: (\S+)`},
-		"deploy/kubernetes/cmsjobs.yaml": {wait: `terminationGracePeriodSeconds: (\d+)`, grace: `CMSJOBS_QUEUE_GRACE: (\S+)`},
-		"deploy/Dockerfile":              {grace: `(?m)^ENV CMSJOBS_QUEUE_GRACE=(\S+)`},
+		"deploy/kubernetes/cmsjobs.yaml": {wait: `terminationGracePeriodSeconds: (\d+)`,
+			grace: `CMSJOBS_QUEUE_GRACE: (\S+)`},
+		"deploy/Dockerfile": {grace: `(?m)^ENV CMSJOBS_QUEUE_GRACE=(\S+)`},
 	} {
 		text, wait, grace := read(t, path), "10", usual[1] // docker stop waits 10 s
 		for pattern, value := range map[string]*string{c.wait: &wait, c.grace: &grace} {
@@ -103,7 +106,8 @@ func TestSupervisorsWaitForTheGracePeriod(t *testing.T) {
 		kill, err := time.ParseDuration(wait + "s")
 		length, wrong := time.ParseDuration(grace)
 		if err != nil || wrong != nil || kill <= length+time.Second {
-			t.Errorf("%s: a process with a grace period of %s is killed after %s s (%v, %v)", path, grace, wait, err, wrong)
+			t.Errorf("%s: a process with a grace period of %s is killed after %s s (%v, %v)", path, grace, wait, err,
+				wrong)
 		}
 	}
 }

@@ -39,9 +39,11 @@ var statements = []statement{
 	{"README.md", "a claim takes %s ms before a million waiting rows and %s ms before a thousand", []measurement{
 		{"docs/benchmarks.md", "one-claim-over-a-deep-queue-mysql-ms", "1,000,000 waiting", "p50", 2},
 		{"docs/benchmarks.md", "one-claim-over-a-deep-queue-mysql-ms", "1,000 waiting", "p50", 2}}},
-	{"README.md", "thumbnails of a photo of 12 megapixels take %s × less processor time than sharp's usual code", []measurement{{"docs/benchmarks.md", "images", "12mp.jpg", "usual", 1}}},
+	{"README.md", "thumbnails of a photo of 12 megapixels take %s × less processor time than sharp's usual code",
+		[]measurement{{"docs/benchmarks.md", "images", "12mp.jpg", "usual", 1}}},
 	{"docs/scaling.md", "one slot does %s a second", []measurement{
-		{"docs/benchmarks.md", "throughput-beside-laravel-mariadb", "cmsjobs: 1 slot, strictly one after the other", "jobs/s", 0}}},
+		{"docs/benchmarks.md", "throughput-beside-laravel-mariadb", "cmsjobs: 1 slot, strictly one after the other",
+			"jobs/s", 0}}},
 }
 
 // measured are the pages that hold measurements: what they say of their
@@ -51,7 +53,9 @@ var measured = []string{"docs/benchmarks.md", "docs/reliability.md", "docs/scali
 // A figure in README or docs is the one of the page that holds its measurement.
 func TestFiguresAreThoseOfTheirMeasurement(t *testing.T) {
 	for _, s := range statements {
-		if problem := s.check(t, strings.Join(strings.Fields(read(t, s.document)), " "), func(page string) string { return read(t, page) }); problem != "" {
+		if problem := s.check(t, strings.Join(strings.Fields(read(t, s.document)), " "), func(page string) string {
+			return read(t, page)
+		}); problem != "" {
 			t.Error(problem)
 		}
 	}
@@ -73,7 +77,8 @@ func (s statement) check(t *testing.T, text string, page func(string) string) st
 	if strings.HasPrefix(s.document, "docs/") {
 		target = strings.TrimPrefix(target, "docs/")
 	}
-	if want := fmt.Sprintf("[%s](%s#%s)", fmt.Sprintf(s.text, figures...), target, s.figures[0].section); !strings.Contains(text, want) {
+	if want := fmt.Sprintf("[%s](%s#%s)", fmt.Sprintf(s.text, figures...), target,
+		s.figures[0].section); !strings.Contains(text, want) {
 		return fmt.Sprintf("%s does not say what was measured:\n%s", s.document, want)
 	}
 	return ""
@@ -134,10 +139,11 @@ var (
 	// unsourced is what a figure about speed, memory or size looks like; limits
 	// are written in MiB and KiB, and no figures of this kind.
 	unsourced     = regexp.MustCompile(`\d[\d.,]* ?(?:×|MB\b|jobs/s\b|(?:jobs|rows|mails|pages|pictures) a second)`)
-	unsourcedHere = regexp.MustCompile(`\d[\d.,]* ?(?:×|[KMG]i?B\b|ms\b|µs\b|%|jobs/s\b|(?:jobs|rows|mails|pages|pictures) a second)`)
-	sourced       = regexp.MustCompile(`\[[^\]]*\d[^\]]*\]\((?:docs/)?(?:benchmarks|reliability|scaling)\.md#[^)]*\)`)
-	notProse      = regexp.MustCompile("(?s)```.*?```|`[^`]*`|<!--.*?-->")
-	soakFigures   = regexp.MustCompile(`In \d+ minutes of all job types mixed,.*?without`)
+	unsourcedHere = regexp.MustCompile(
+		`\d[\d.,]* ?(?:×|[KMG]i?B\b|ms\b|µs\b|%|jobs/s\b|(?:jobs|rows|mails|pages|pictures) a second)`)
+	sourced     = regexp.MustCompile(`\[[^\]]*\d[^\]]*\]\((?:docs/)?(?:benchmarks|reliability|scaling)\.md#[^)]*\)`)
+	notProse    = regexp.MustCompile("(?s)```.*?```|`[^`]*`|<!--.*?-->")
+	soakFigures = regexp.MustCompile(`In \d+ minutes of all job types mixed,.*?without`)
 )
 
 // Each figure about speed, memory or size is a link to its measurement, and
@@ -148,7 +154,8 @@ func TestFiguresNameTheirMeasurement(t *testing.T) {
 		switch {
 		case path == "README.md":
 			looked = unsourcedHere
-		case slices.Contains(measured, path) || !strings.HasPrefix(path, "docs/") || strings.HasPrefix(path, "docs/adr/"):
+		case slices.Contains(measured, path) || !strings.HasPrefix(path, "docs/") ||
+			strings.HasPrefix(path, "docs/adr/"):
 			looked = nil // an ADR tells what was measured when it was decided
 		}
 		for _, problem := range unsourcedFigures(path, text, looked) {
@@ -166,7 +173,8 @@ func unsourcedFigures(path, text string, looked *regexp.Regexp) (problems []stri
 			known = known || s.document == path && regexp.MustCompile("^"+pattern).MatchString(link)
 		}
 		if !known {
-			problems = append(problems, fmt.Sprintf("%s: nothing compares the figures of %s with their measurement: add it to the list of statements", path, link))
+			problems = append(problems, fmt.Sprintf("%s: nothing compares the figures of %s with their measurement: "+
+				"add it to the list of statements", path, link))
 		}
 	}
 	if looked == nil {
@@ -174,7 +182,8 @@ func unsourcedFigures(path, text string, looked *regexp.Regexp) (problems []stri
 	}
 	text = soakFigures.ReplaceAllString(sourced.ReplaceAllString(text, " "), " ")
 	for _, figure := range looked.FindAllString(text, -1) {
-		problems = append(problems, fmt.Sprintf("%s: the figure %q names no measurement: make it a link to the section that holds it", path, figure))
+		problems = append(problems, fmt.Sprintf("%s: the figure %q names no measurement: make it a link to the "+
+			"section that holds it", path, figure))
 	}
 	return problems
 }
@@ -182,13 +191,15 @@ func unsourcedFigures(path, text string, looked *regexp.Regexp) (problems []stri
 // The two tests above see a stale figure, one without a source, and a link that
 // nothing compares.
 func TestStaleFiguresAreSeen(t *testing.T) {
-	s := statement{"README.md", "%s × Laravel's worker", []measurement{{"p", "against-the-aims", "drain", "this run", 0}}}
+	s := statement{"README.md", "%s × Laravel's worker", []measurement{
+		{"p", "against-the-aims", "drain", "this run", 0}}}
 	page := "## Against the aims\n\n| what | this run | aim |\n|---|---|---|\n| drain | 79.91 | 60 |\n"
 	read := func(string) string { return page }
 	if problem := s.check(t, "[80 × Laravel's worker](p#against-the-aims)", read); problem != "" {
 		t.Error(problem)
 	}
-	for _, stale := range []string{"[60 × Laravel's worker](p#against-the-aims)", "80 × Laravel's worker", "[80 × Laravel's worker](p#elsewhere)"} {
+	for _, stale := range []string{"[60 × Laravel's worker](p#against-the-aims)", "80 × Laravel's worker",
+		"[80 × Laravel's worker](p#elsewhere)"} {
 		if s.check(t, stale, read) == "" {
 			t.Errorf("nothing is said of %s", stale)
 		}
@@ -197,8 +208,10 @@ func TestStaleFiguresAreSeen(t *testing.T) {
 	if s.check(t, "[80 × Laravel's worker](p#against-the-aims)", read) == "" {
 		t.Error("a row that is gone is not missed")
 	}
-	for text, problems := range map[string]int{"it takes 12 MB": 1, "it is 60 × as fast": 1, "3 jobs a second, 5 ms": 2, "[9 × nothing](docs/benchmarks.md#x)": 1,
-		"`60 ×` in code": 0, "[57 × Laravel's worker on the same MySQL table, 78 × on MariaDB's](docs/benchmarks.md#against-the-aims)": 0, "200 lines": 0} {
+	for text, problems := range map[string]int{"it takes 12 MB": 1, "it is 60 × as fast": 1,
+		"3 jobs a second, 5 ms": 2, "[9 × nothing](docs/benchmarks.md#x)": 1,
+		"`60 ×` in code": 0, "[57 × Laravel's worker on the same MySQL table, 78 × on " +
+			"MariaDB's](docs/benchmarks.md#against-the-aims)": 0, "200 lines": 0} {
 		if got := unsourcedFigures("README.md", text, unsourcedHere); len(got) != problems {
 			t.Errorf("%s: %d problems, want %d: %v", text, len(got), problems, got)
 		}

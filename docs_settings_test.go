@@ -22,7 +22,8 @@ func settingsPage(example string) string {
 	b.WriteString(`# Every setting
 
 Made from [config.example.yaml](../config/config.example.yaml) by a test. Set a key by a flag (` + "`--set queue.poll=1s`" + `), by its variable,
-in the YAML file, or in the CMS's ` + "`.env`" + `; the first of these wins. ` + "`cmsjobs config show`" + ` prints every value with its origin.
+in the YAML file, or in the CMS's ` + "`.env`" + `; the first of these wins. ` + "`cmsjobs config show`" +
+		` prints every value with its origin.
 A variable that ends in ` + "`_FILE`" + ` names a file that holds the value.
 `)
 	var parents, comment []string
@@ -49,7 +50,8 @@ A variable that ends in ` + "`_FILE`" + ` names a file that holds the value.
 		}
 		if depth > 0 && m[3] != "" {
 			key := strings.Join(parents, ".")
-			fmt.Fprintf(&b, "| %s | CMSJOBS_%s | `%s` | %s |\n", strings.Join(parents[1:], "."), strings.ToUpper(strings.ReplaceAll(key, ".", "_")),
+			fmt.Fprintf(&b, "| %s | CMSJOBS_%s | `%s` | %s |\n", strings.Join(parents[1:], "."),
+				strings.ToUpper(strings.ReplaceAll(key, ".", "_")),
 				m[3], strings.ReplaceAll(strings.Join(comment, " "), "|", `\|`))
 		}
 		comment = nil

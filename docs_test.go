@@ -174,9 +174,11 @@ func checkCommand(t *testing.T, binary string, helps map[string]string, path, li
 	help := helps[key]
 	// The help of a group, or of the whole program, means that the last argument was
 	// not known, unless it is the group's own.
-	if m := usage.FindStringSubmatch(help); strings.Contains(help, "\nAvailable Commands:\n") || strings.HasPrefix(m[1], "[") {
+	if m := usage.FindStringSubmatch(help); strings.Contains(help, "\nAvailable Commands:\n") ||
+		strings.HasPrefix(m[1], "[") {
 		own := strings.Fields(m[1])
-		if len(words) > 0 && (len(own) == 0 || strings.HasPrefix(own[0], "[") || !slices.Contains(own, words[len(words)-1])) {
+		if len(words) > 0 && (len(own) == 0 || strings.HasPrefix(own[0], "[") ||
+			!slices.Contains(own, words[len(words)-1])) {
 			t.Errorf("%s: %q is no command", path, line)
 		}
 	}
@@ -252,7 +254,8 @@ func TestEveryTypeIsDocumented(t *testing.T) {
 	}
 	page := read(t, "docs/jobs.md")
 	for _, k := range types.Items {
-		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \| %d \| [^|]+ \| %s \|`, regexp.QuoteMeta(k.Name), k.Max, time.Duration(k.Timeout)*time.Millisecond))
+		row := regexp.MustCompile(fmt.Sprintf(`(?m)^\| %s \| %d \| [^|]+ \| %s \|`, regexp.QuoteMeta(k.Name), k.Max,
+			time.Duration(k.Timeout)*time.Millisecond))
 		if !row.MatchString(page) {
 			t.Errorf("docs/jobs.md has no row for %s with %d attempts and %d ms", k.Name, k.Max, k.Timeout)
 		}
@@ -289,7 +292,9 @@ func TestPromisesNameTestsThatExist(t *testing.T) {
 // The packages and files that docs/architecture.md names exist.
 func TestArchitectureNamesWhatExists(t *testing.T) {
 	named := 0
-	for _, found := range regexp.MustCompile("`((?:cmd|internal|config|templates|sdk|checks|docs|bench)(?:/[\\w.]+)+)`").FindAllStringSubmatch(read(t, "docs/architecture.md"), -1) {
+	for _, found := range regexp.MustCompile(
+		"`((?:cmd|internal|config|templates|sdk|checks|docs|bench)(?:/[\\w.]+)+)`").FindAllStringSubmatch(
+		read(t, "docs/architecture.md"), -1) {
 		named++
 		if strings.Contains(found[1], "NAME") {
 			continue

@@ -44,19 +44,22 @@ func testTheRestoreDrill(t *testing.T, engine jobstest.Engine) {
 	run("--cms", site, "--set", "backup.free_space=16MiB", "backup", "create")
 
 	drill := t.TempDir()
-	if out, err := exec.Command("cp", "-r", filepath.Join(site, "storage/app/cmsjobs-backups")+"/.", drill).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-r", filepath.Join(site, "storage/app/cmsjobs-backups")+"/.",
+		drill).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	shell := exec.Command("sh", "-euc", commands)
 	shell.Dir = drill
-	shell.Env = append(os.Environ(), fmt.Sprintf("MYSQL=--no-defaults --protocol=tcp -h127.0.0.1 -P%d -uroot", server.Port))
+	shell.Env = append(os.Environ(), fmt.Sprintf("MYSQL=--no-defaults --protocol=tcp -h127.0.0.1 -P%d -uroot",
+		server.Port))
 	out, err := shell.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	compareTables(t, db)
 	photo := filepath.Join("public", "storage", "photos", "harbour-1.jpg")
-	if restored := found(t, filepath.Join(drill, "restored", "files"), "harbour-1.jpg"); read(t, restored) != read(t, filepath.Join(site, photo)) {
+	if restored := found(t, filepath.Join(drill, "restored", "files"), "harbour-1.jpg"); read(t, restored) != read(t,
+		filepath.Join(site, photo)) {
 		t.Errorf("%s is not the picture that was there", restored)
 	}
 }
@@ -77,11 +80,14 @@ func drillCommands(t *testing.T) string {
 // backup itself, differ.
 func compareTables(t *testing.T, db *sql.DB) {
 	t.Helper()
-	differ := map[string]bool{"jobs": true, "cache": true, "cache_locks": true, "sessions": true, "cmsjobs_backups": true, "cmsjobs_backup_verifications": true, "cmsjobs_backup_locks": true,
+	differ := map[string]bool{"jobs": true, "cache": true, "cache_locks": true, "sessions": true,
+		"cmsjobs_backups": true, "cmsjobs_backup_verifications": true, "cmsjobs_backup_locks": true,
 		// Their rows stay out of dumps: see docs/backup.md.
-		"cmsjobs_backup_keys": true, "cmsjobs_backup_index": true, "cmsjobs_analytics_salts": true, "cmsjobs_webhooks": true,
+		"cmsjobs_backup_keys": true, "cmsjobs_backup_index": true, "cmsjobs_analytics_salts": true,
+		"cmsjobs_webhooks": true,
 		"cmsjobs_sessions": true, "cmsjobs_logins": true}
-	rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'cms' AND table_type = 'BASE TABLE'")
+	rows, err := db.Query("SELECT table_name FROM information_schema.tables WHERE table_schema = 'cms' AND " +
+		"table_type = 'BASE TABLE'")
 	if err != nil {
 		t.Fatal(err)
 	}

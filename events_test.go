@@ -15,7 +15,8 @@ import (
 )
 
 // logCalls are the methods of a slog.Logger and where their message stands.
-var logCalls = map[string]int{"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "DebugContext": 1, "InfoContext": 1, "WarnContext": 1, "ErrorContext": 1,
+var logCalls = map[string]int{"Debug": 0, "Info": 0, "Warn": 0, "Error": 0, "DebugContext": 1, "InfoContext": 1,
+	"WarnContext": 1, "ErrorContext": 1,
 	"Log": 2, "LogAttrs": 2}
 
 // entry is a call that writes to the log.
@@ -51,7 +52,8 @@ func logEntries(f *ast.File, constants map[string]string) []entry {
 		if !is || len(call.Args) <= at {
 			return true
 		}
-		if owner, is := selector.X.(*ast.Ident); is && owner.Name == "http" || selector.Sel.Name == "Log" && !isLogger(selector.X) {
+		if owner, is := selector.X.(*ast.Ident); is && owner.Name == "http" || selector.Sel.Name == "Log" &&
+			!isLogger(selector.X) {
 			return true // http.Error; what lists a log, as the mail log
 		}
 		e := entry{level: strings.ToLower(strings.TrimSuffix(selector.Sel.Name, "Context"))}
@@ -110,7 +112,8 @@ func TestEveryLogEntryHasAnEventThatIsDocumented(t *testing.T) {
 	constants := map[string]string{}
 	var files []source
 	for _, s := range sources(t) {
-		service := s.dir() == "cmd/cmsjobs" || s.dir() == "client" || s.dir() == "config" || strings.HasPrefix(s.dir(), "internal/")
+		service := s.dir() == "cmd/cmsjobs" || s.dir() == "client" || s.dir() == "config" ||
+			strings.HasPrefix(s.dir(), "internal/")
 		if service && !s.test() && !(s.Name.Name == "main" && s.dir() != "cmd/cmsjobs") {
 			files = append(files, s)
 			constantsOf(s.File, constants)
@@ -121,7 +124,8 @@ func TestEveryLogEntryHasAnEventThatIsDocumented(t *testing.T) {
 		for _, e := range logEntries(s.File, constants) {
 			found++
 			if e.message == "" || !eventName.MatchString(e.event) {
-				t.Errorf(`%s: the log entry %q needs a constant message and then "event", "area.what" (it has %q)`, s.path, e.message, e.event)
+				t.Errorf(`%s: the log entry %q needs a constant message and then "event", "area.what" (it has %q)`,
+					s.path, e.message, e.event)
 				continue
 			}
 			if events[e.event] == nil {

@@ -23,7 +23,8 @@ var licences = []struct{ name, sentence string }{
 
 // Every module that is linked into the binary has a licence that lets it.
 func TestLicences(t *testing.T) {
-	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Dir}}{{end}}", "./cmd/cmsjobs").Output()
+	out, err := exec.Command("go", "list", "-deps", "-f", "{{with .Module}}{{.Path}} {{.Dir}}{{end}}",
+		"./cmd/cmsjobs").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,8 @@ func licenceOf(t *testing.T, dir string) string {
 	}
 	for _, e := range entries {
 		name := strings.ToUpper(e.Name())
-		if e.IsDir() || !strings.HasPrefix(name, "LICENSE") && !strings.HasPrefix(name, "LICENCE") && !strings.HasPrefix(name, "COPYING") && !strings.HasPrefix(name, "UNLICENSE") {
+		if e.IsDir() || !strings.HasPrefix(name, "LICENSE") && !strings.HasPrefix(name, "LICENCE") &&
+			!strings.HasPrefix(name, "COPYING") && !strings.HasPrefix(name, "UNLICENSE") {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(dir, e.Name()))

@@ -32,7 +32,8 @@ func TestImagesCanBePinned(t *testing.T) {
 		return string(out), err
 	}
 	tool := func(digest string) {
-		if err := os.WriteFile(filepath.Join(tools, "crane"), []byte("#!/bin/sh\necho "+digest+"\n"), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(tools, "crane"), []byte("#!/bin/sh\necho "+digest+"\n"),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -19,8 +19,9 @@ func TestRecipes(t *testing.T) {
 	page, dir := read(t, "docs/architecture.md"), t.TempDir()
 	copySource(t, dir)
 	for heading, most := range map[string]int{
-		"### A new job type: four files":                            4,
-		"### A new setting: three files, and the line that uses it": 3, // docs/settings.md is written below, the use is no part of it
+		"### A new job type: four files": 4,
+		// docs/settings.md is written below, the use is no part of it
+		"### A new setting: three files, and the line that uses it": 3,
 	} {
 		files, err := carryOut(dir, page, heading)
 		if err != nil {
@@ -49,7 +50,8 @@ func TestRecipes(t *testing.T) {
 	if shown := cmsjobs("jobs", "show", "1"); !strings.Contains(shown, "Hello Ada") {
 		t.Errorf("the job of the new type left no greeting:\n%s", shown)
 	}
-	if shown := cmsjobs("--set", "log.source=true", "config", "show"); !regexp.MustCompile(`log\.source\s+true`).MatchString(shown) {
+	if shown := cmsjobs("--set", "log.source=true", "config", "show"); !regexp.MustCompile(`log\.source\s+true`).
+		MatchString(shown) {
 		t.Errorf("the new setting is not shown:\n%s", shown)
 	}
 }

@@ -21,14 +21,21 @@ type need struct {
 
 var needs = []need{
 	{"INSERT", "cache", "sitemap.generate", `{"force":true}`, ""}, // the map lies in the cache here
-	{"DELETE", "cache", "cache.clearExpired", "", "DELETE FROM cms.cache; INSERT INTO cms.cache (`key`, value, expiration) VALUES ('old', 'x', 1)"},
-	{"DELETE", "cache_locks", "cache.clearExpired", "", "DELETE FROM cms.cache_locks; INSERT INTO cms.cache_locks (`key`, owner, expiration) VALUES ('old', 'x', 1)"},
-	{"DELETE", "audit_histories", "logs.cleanup", "", "INSERT INTO cms.audit_histories (user_id, module, action, reference_id, reference_name, type, created_at) VALUES (1, 'm', 'a', 1, 'n', 'info', '2020-01-01')"},
+	{"DELETE", "cache", "cache.clearExpired", "", "DELETE FROM cms.cache; INSERT INTO cms.cache (`key`, value, " +
+		"expiration) VALUES ('old', 'x', 1)"},
+	{"DELETE", "cache_locks", "cache.clearExpired", "", "DELETE FROM cms.cache_locks; INSERT INTO cms.cache_locks " +
+		"(`key`, owner, expiration) VALUES ('old', 'x', 1)"},
+	{"DELETE", "audit_histories", "logs.cleanup", "", "INSERT INTO cms.audit_histories (user_id, module, action, " +
+		"reference_id, reference_name, type, created_at) VALUES (1, 'm', 'a', 1, 'n', 'info', '2020-01-01')"},
 	// Options as they are would not be written again.
-	{"UPDATE (options, updated_at)", "media_files", "media.processImage", `{"mediaFileId":1,"force":true}`, "UPDATE cms.media_files SET options = '[]'"},
-	{"UPDATE (status, updated_at)", "posts", "content.publish", `{"model":"posts","postId":1}`, "UPDATE cms.posts SET status = 'draft' WHERE id = 1"},
-	{"UPDATE (status, updated_at)", "pages", "content.publish", `{"model":"pages","postId":1}`, "UPDATE cms.pages SET status = 'draft' WHERE id = 1"},
-	{"INSERT, DELETE", "admin_notifications", "notification.send", `{"title":"Hello","message":"Hi","topic":"TOPIC"}`, ""},
+	{"UPDATE (options, updated_at)", "media_files", "media.processImage", `{"mediaFileId":1,"force":true}`,
+		"UPDATE cms.media_files SET options = '[]'"},
+	{"UPDATE (status, updated_at)", "posts", "content.publish", `{"model":"posts","postId":1}`,
+		"UPDATE cms.posts SET status = 'draft' WHERE id = 1"},
+	{"UPDATE (status, updated_at)", "pages", "content.publish", `{"model":"pages","postId":1}`,
+		"UPDATE cms.pages SET status = 'draft' WHERE id = 1"},
+	{"INSERT, DELETE", "admin_notifications", "notification.send", `{"title":"Hello","message":"Hi","topic":"TOPIC"}`,
+		""},
 	{"INSERT, UPDATE, DELETE", "jobs", "mail.send", `{"to":"zoe@example.com","subject":"Hello","body":"Hi"}`, ""},
 }
 
@@ -49,7 +56,8 @@ func testLeastRights(t *testing.T, engine jobstest.Engine) {
 	r := newRestricted(t, engine)
 	grants := r.grant()
 	for _, n := range needs {
-		if !strings.Contains(grants, fmt.Sprintf("%s ON cms.%s TO", n.right, n.table)) && !strings.Contains(grants, fmt.Sprintf("ON cms.%s TO", n.table)) {
+		if !strings.Contains(grants, fmt.Sprintf("%s ON cms.%s TO", n.right, n.table)) &&
+			!strings.Contains(grants, fmt.Sprintf("ON cms.%s TO", n.table)) {
 			t.Errorf("the manual does not grant %s on %s", n.right, n.table)
 		}
 	}
@@ -124,8 +132,10 @@ func (r *restricted) cmsjobs(words ...string) (string, error) {
 
 func (r *restricted) as(user, password string, words ...string) (string, error) {
 	c := exec.Command(program(r.t), words...)
-	c.Env = append(os.Environ(), fmt.Sprintf("CMSJOBS_DATABASE_DSN=mysql://%s:%s@127.0.0.1:%d/cms", user, password, r.port), "CMSJOBS_DATABASE_MIGRATE=false",
-		"CMSJOBS_CMS_DIR="+r.dir, "CMSJOBS_MAIL_DRIVER=log", "CMSJOBS_CACHE_DRIVER=database", "CMSJOBS_SITEMAP_TARGET=cache")
+	c.Env = append(os.Environ(), fmt.Sprintf("CMSJOBS_DATABASE_DSN=mysql://%s:%s@127.0.0.1:%d/cms", user, password,
+		r.port), "CMSJOBS_DATABASE_MIGRATE=false",
+		"CMSJOBS_CMS_DIR="+r.dir, "CMSJOBS_MAIL_DRIVER=log", "CMSJOBS_CACHE_DRIVER=database",
+		"CMSJOBS_SITEMAP_TARGET=cache")
 	out, err := c.CombinedOutput()
 	return string(out), err
 }
@@ -133,7 +143,8 @@ func (r *restricted) as(user, password string, words ...string) (string, error) 
 // enqueue puts in a job that is tried once; topic sets apart what would be
 // taken for the same.
 func (r *restricted) enqueue(jobType, payload, topic string) (string, error) {
-	return r.cmsjobs("enqueue", jobType, strings.ReplaceAll(cmp.Or(payload, "{}"), "TOPIC", topic), "--max-attempts", "1")
+	return r.cmsjobs("enqueue", jobType, strings.ReplaceAll(cmp.Or(payload, "{}"), "TOPIC", topic), "--max-attempts",
+		"1")
 }
 
 func (r *restricted) count(query string) (n int) {
@@ -166,7 +177,8 @@ func (r *restricted) enough(t *testing.T) {
 		t.Errorf("%d jobs failed\n%s", dead, out)
 	}
 	for _, n := range types {
-		if r.count("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed' AND type = '"+n.jobType+"'") == 0 {
+		if r.count("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed' AND type = '"+n.jobType+
+			"'") == 0 {
 			t.Errorf("%s was not done\n%s", n.jobType, out)
 		}
 	}
@@ -185,8 +197,10 @@ func (r *restricted) without(t *testing.T, n need) {
 		worked, _ := r.cmsjobs("work", "--stop-when-empty") // its exit code is not the question
 		out += worked
 	}
-	if r.count("SELECT COUNT(*) FROM cms.failed_jobs WHERE exception LIKE '%denied%'") == 0 && !strings.Contains(out, "denied") {
-		t.Errorf("%s works without %s on %s: the manual grants too much, or this test too little\n%s", n.jobType, n.right, n.table, out)
+	if r.count("SELECT COUNT(*) FROM cms.failed_jobs WHERE exception LIKE '%denied%'") == 0 &&
+		!strings.Contains(out, "denied") {
+		t.Errorf("%s works without %s on %s: the manual grants too much, or this test too little\n%s", n.jobType,
+			n.right, n.table, out)
 	}
 }
 

@@ -134,7 +134,8 @@ func (u *upgrade) number(query string) (n int) {
 }
 
 func (u *upgrade) tables() int {
-	return u.number(`SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'cms' AND table_name LIKE 'cmsjobs\_%'`)
+	return u.number(`SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = 'cms' AND table_name LIKE
+		'cmsjobs\_%'`)
 }
 
 // insert enqueues as the CMS does.
@@ -143,9 +144,12 @@ func (u *upgrade) insert(n int) {
 	for from := 0; from < n; from += 500 {
 		var rows []string
 		for key := from; key < from+500; key++ {
-			rows = append(rows, fmt.Sprintf(`('default', '{"type":"cmsjobs.probe","uuid":"00000000-0000-4000-8000-%012d","sleep":"20ms"}', 0, UNIX_TIMESTAMP(), UNIX_TIMESTAMP())`, key))
+			rows = append(rows,
+				fmt.Sprintf(
+					`('default', '{"type":"cmsjobs.probe","uuid":"00000000-0000-4000-8000-%012d","sleep":"20ms"}', 0, UNIX_TIMESTAMP(), UNIX_TIMESTAMP())`, key))
 		}
-		if _, err := u.db.Exec("INSERT INTO cms.jobs (queue, payload, attempts, available_at, created_at) VALUES " + strings.Join(rows, ", ")); err != nil {
+		if _, err := u.db.Exec("INSERT INTO cms.jobs (queue, payload, attempts, available_at, created_at) VALUES " +
+			strings.Join(rows, ", ")); err != nil {
 			u.t.Fatal(err)
 		}
 	}
@@ -155,7 +159,8 @@ func (u *upgrade) insert(n int) {
 func (u *upgrade) await(n int) {
 	u.t.Helper()
 	for deadline := time.Now().Add(4 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		if u.number("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed' AND uuid LIKE '00000000-0000-4000-8000-%'") >= n {
+		if u.number("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed' AND uuid LIKE "+
+			"'00000000-0000-4000-8000-%'") >= n {
 			return
 		}
 	}
@@ -167,10 +172,12 @@ func (u *upgrade) judge(n int) {
 	const ours = " AND uuid LIKE '00000000-0000-4000-8000-%'" // the sample CMS has its own jobs
 	runs := u.number("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed'" + ours)
 	uuids := u.number("SELECT COUNT(DISTINCT uuid) FROM cms.cmsjobs_runs WHERE outcome = 'completed'" + ours)
-	left, failed := u.number("SELECT COUNT(*) FROM cms.jobs WHERE payload LIKE '%00000000-0000-4000-8000-%'"), u.number("SELECT COUNT(*) FROM cms.failed_jobs WHERE payload LIKE '%00000000-0000-4000-8000-%'")
+	left, failed := u.number("SELECT COUNT(*) FROM cms.jobs WHERE payload LIKE '%00000000-0000-4000-8000-%'"),
+		u.number("SELECT COUNT(*) FROM cms.failed_jobs WHERE payload LIKE '%00000000-0000-4000-8000-%'")
 	crashed := u.number("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'crashed'")
 	if runs != n || uuids != n || left != 0 || failed != 0 || crashed > 2*u.killed {
-		u.t.Errorf("%d of %d jobs are done in %d runs, %d left, %d failed, %d cut off by %d kills", uuids, n, runs, left, failed, crashed, u.killed)
+		u.t.Errorf("%d of %d jobs are done in %d runs, %d left, %d failed, %d cut off by %d kills", uuids, n, runs,
+			left, failed, crashed, u.killed)
 	}
 	u.t.Logf("%d jobs: %d done once each, %d cut off and done again, %d lost", n, uuids, crashed, n-uuids)
 }

@@ -100,7 +100,8 @@ func (a *API) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 	if err != nil {
 		return Receipt{}, err
 	}
-	r := request{Type: e.Type, Payload: e.payload, Metadata: e.metadata, Queue: e.Queue, Priority: e.Priority, MaxAttempts: e.MaxAttempts, UniqueKey: e.UniqueKey, ID: e.ID}
+	r := request{Type: e.Type, Payload: e.payload, Metadata: e.metadata, Queue: e.Queue, Priority: e.Priority,
+		MaxAttempts: e.MaxAttempts, UniqueKey: e.UniqueKey, ID: e.ID}
 	if !e.RunAt.IsZero() {
 		at := e.RunAt.UTC()
 		r.RunAt = &at
@@ -113,7 +114,8 @@ func (a *API) Enqueue(ctx context.Context, j Job) (Receipt, error) {
 		ID       string `json:"id"`
 		Existing bool   `json:"existing"`
 	}
-	err = a.ask(ctx, call{method: "POST", path: "/api/v1/jobs", body: body, key: newUUID(a.options.Now()), repeat: true}, &answer)
+	err = a.ask(ctx, call{method: "POST", path: "/api/v1/jobs", body: body, key: newUUID(a.options.Now()),
+		repeat: true}, &answer)
 	if err != nil {
 		return Receipt{}, fmt.Errorf("enqueuing %s: %w", j.Type, err)
 	}
@@ -169,7 +171,8 @@ type Page struct {
 // Jobs lists jobs.
 func (a *API) Jobs(ctx context.Context, f Filter) (Page, error) {
 	query := url.Values{}
-	for name, value := range map[string]string{"type": f.Type, "status": f.Status, "queue": f.Queue, "cursor": f.Cursor} {
+	for name, value := range map[string]string{"type": f.Type, "status": f.Status, "queue": f.Queue,
+		"cursor": f.Cursor} {
 		if value != "" {
 			query.Set(name, value)
 		}
@@ -209,7 +212,8 @@ func (a *API) Stats(ctx context.Context) (Stats, error) {
 // one is due now, an ended one is enqueued again. It returns the job that runs.
 func (a *API) Requeue(ctx context.Context, id string) (Info, error) {
 	var i Info
-	if err := a.ask(ctx, call{method: "POST", path: "/api/v1/jobs/" + url.PathEscape(id) + "/requeue"}, &i); err != nil {
+	if err := a.ask(ctx, call{method: "POST", path: "/api/v1/jobs/" + url.PathEscape(id) + "/requeue"},
+		&i); err != nil {
 		return Info{}, fmt.Errorf("running job %s again: %w", id, err)
 	}
 	return i, nil

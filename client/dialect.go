@@ -17,11 +17,14 @@ type dialect struct {
 }
 
 var dialects = map[string]dialect{
-	"mysql": {name: "mysql", quote: "`", now: "UNIX_TIMESTAMP()", millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)", forUpdate: " FOR UPDATE",
-		columns: "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?"},
+	"mysql": {name: "mysql", quote: "`", now: "UNIX_TIMESTAMP()",
+		millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)", forUpdate: " FOR UPDATE",
+		columns: "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = DATABASE() AND " +
+			"table_name = ?"},
 	"pgx": {name: "postgres", quote: `"`, now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
 		millis: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)", forUpdate: " FOR UPDATE",
-		columns: "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = ANY(current_schemas(false)) AND table_name = ?"},
+		columns: "SELECT column_name, data_type FROM information_schema.columns WHERE table_schema = " +
+			"ANY(current_schemas(false)) AND table_name = ?"},
 	"sqlite": {name: "sqlite", quote: "`", now: "unixepoch()", millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		columns: "SELECT name, lower(type) FROM pragma_table_info(?)"},
 }
@@ -55,7 +58,8 @@ func (d dialect) bind(statement string) string {
 // moment is how a column of the given type holds the moment that an expression
 // of Unix seconds names.
 func (d dialect) moment(kind, seconds string) string {
-	wall := strings.Contains(kind, "time") || strings.Contains(kind, "date") || d.name == "sqlite" && strings.Contains(kind, "text")
+	wall := strings.Contains(kind, "time") || strings.Contains(kind, "date") || d.name == "sqlite" &&
+		strings.Contains(kind, "text")
 	switch {
 	case !wall:
 		return seconds

@@ -92,11 +92,13 @@ func (e encoded) check() error {
 	}
 	for _, word := range []string{e.Type, e.Queue, e.UniqueKey, e.ID} {
 		if len(word) > maxWord || !utf8.ValidString(word) || strings.IndexByte(word, 0) >= 0 {
-			return invalid("type, queue, unique key and ID are UTF-8 without NUL, at most %d bytes each; %.40q is not", maxWord, word)
+			return invalid("type, queue, unique key and ID are UTF-8 without NUL, at most %d bytes each; %.40q is not",
+				maxWord, word)
 		}
 	}
 	if size := len(e.payload) + len(e.metadata); size > MaxPayload {
-		return invalid("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", e.Type, size, MaxPayload)
+		return invalid("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it",
+			e.Type, size, MaxPayload)
 	}
 	if e.MaxAttempts < 0 {
 		return invalid("the attempts of %s cannot be negative", e.Type)
@@ -122,7 +124,8 @@ func (e encoded) row() (string, error) {
 	if data == nil {
 		data = json.RawMessage("{}")
 	}
-	text, err := json.Marshal(envelope{UUID: e.ID, DisplayName: e.Type, Job: e.Type, MaxTries: e.MaxAttempts, Type: e.Type, Data: data, Metadata: e.metadata})
+	text, err := json.Marshal(envelope{UUID: e.ID, DisplayName: e.Type, Job: e.Type, MaxTries: e.MaxAttempts,
+		Type: e.Type, Data: data, Metadata: e.metadata})
 	if err != nil {
 		return "", fmt.Errorf("encoding the payload of %s: %w", e.Type, err)
 	}

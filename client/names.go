@@ -44,7 +44,8 @@ func (c *Client) takeName(ctx context.Context, tx Tx, name, id string) (existing
 		}
 		var row int64
 		var holder string
-		found, err := c.one(ctx, tx, []any{&row, &holder}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+c.table.forUpdate, name)
+		found, err := c.one(ctx, tx, []any{&row, &holder}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+
+			c.table.forUpdate, name)
 		if err != nil {
 			return "", fmt.Errorf("reading a unique key: %w", err)
 		}
@@ -54,7 +55,8 @@ func (c *Client) takeName(ctx context.Context, tx Tx, name, id string) (existing
 		if alive, err := c.alive(ctx, tx, row, holder); err != nil || alive {
 			return holder, err
 		}
-		if _, err := c.exec(ctx, tx, "DELETE FROM cmsjobs_unique WHERE name = ? AND job_id = ? AND uuid = ?", name, row, holder); err != nil {
+		if _, err := c.exec(ctx, tx, "DELETE FROM cmsjobs_unique WHERE name = ? AND job_id = ? AND uuid = ?", name,
+			row, holder); err != nil {
 			return "", fmt.Errorf("clearing a void unique key: %w", err)
 		}
 	}
@@ -77,7 +79,8 @@ func (c *Client) alive(ctx context.Context, tx Tx, row int64, id string) (bool, 
 // again would run it twice.
 func (c *Client) ended(ctx context.Context, tx Tx, id string) (bool, error) {
 	var row int64
-	found, err := c.one(ctx, tx, []any{&row}, "SELECT job_id FROM cmsjobs_runs WHERE uuid = ? AND outcome IN ('completed','failed','cancelled') ORDER BY id DESC LIMIT 1", id)
+	found, err := c.one(ctx, tx, []any{&row}, "SELECT job_id FROM cmsjobs_runs WHERE uuid = ? AND outcome IN "+
+		"('completed','failed','cancelled') ORDER BY id DESC LIMIT 1", id)
 	if err != nil {
 		return false, fmt.Errorf("looking for an earlier job of this ID: %w", err)
 	}

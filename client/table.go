@@ -41,15 +41,19 @@ func readTable(ctx context.Context, q Tx, d dialect, name string) (table, error)
 		return t, fmt.Errorf("reading the columns of %s: %w", name, err)
 	}
 	if len(t.kinds) == 0 {
-		return t, fmt.Errorf(`there is no table %s in the database: set Options.Prefix, or let "cmsjobs migrate up --create-jobs" make it`, name)
+		return t,
+			fmt.Errorf(
+				`there is no table %s in the database: set Options.Prefix, or let "cmsjobs migrate up --create-jobs" make it`, name)
 	}
 	need := []string{"id", "queue", "payload", "attempts", "available_at", "created_at"}
 	if t.extended = t.has("payload_json") || t.has("status"); t.extended {
 		t.payload = "payload_json"
-		need = []string{"id", "queue", "name", "payload_json", "status", "priority", "run_at", "attempts", "max_attempts", "created_at"}
+		need = []string{"id", "queue", "name", "payload_json", "status", "priority", "run_at", "attempts",
+			"max_attempts", "created_at"}
 	}
 	if missing := slices.DeleteFunc(need, t.has); len(missing) > 0 {
-		return t, fmt.Errorf("the table %s lacks the columns %s: it is neither Laravel's jobs table nor the extended one", name, strings.Join(missing, ", "))
+		return t, fmt.Errorf("the table %s lacks the columns %s: it is neither Laravel's jobs table nor the extended "+
+			"one", name, strings.Join(missing, ", "))
 	}
 	return t, nil
 }
@@ -74,7 +78,8 @@ func (t table) insert(e encoded, payload string) (string, []any) {
 		if attempts == 0 {
 			attempts = defaultAttempts
 		}
-		columns, values = append(columns, "name", "status", "priority", "max_attempts"), append(values, "?", "'queued'", "?", "?")
+		columns, values = append(columns, "name", "status", "priority", "max_attempts"),
+			append(values, "?", "'queued'", "?", "?")
 		args = append(args, e.Type, e.Priority, attempts)
 		moment("run_at", t.due(e.RunAt))
 		if t.has("updated_at") {
@@ -82,7 +87,8 @@ func (t table) insert(e encoded, payload string) (string, []any) {
 		}
 	}
 	moment("created_at", t.now)
-	return "INSERT INTO " + t.name + " (" + strings.Join(columns, ", ") + ") VALUES (" + strings.Join(values, ", ") + ")", args
+	return "INSERT INTO " + t.name + " (" + strings.Join(columns, ", ") + ") VALUES (" + strings.Join(values, ", ") +
+		")", args
 }
 
 // due is an expression of Unix seconds. Nothing runs early.

@@ -21,7 +21,8 @@ type Analytics struct {
 }
 
 func defaultAnalytics() Analytics {
-	return Analytics{HonourDNT: true, LogAddress: "drop", KeepRaw: 90 * day, Rate: 300, Buffer: 10000, Columns: map[string]string{}}
+	return Analytics{HonourDNT: true, LogAddress: "drop", KeepRaw: 90 * day, Rate: 300, Buffer: 10000,
+		Columns: map[string]string{}}
 }
 
 func (a Analytics) check(r *report) {
@@ -30,7 +31,8 @@ func (a Analytics) check(r *report) {
 	r.between("analytics/rate", a.Rate, 1, 1_000_000)
 	r.between("analytics/buffer", a.Buffer, 100, 10_000_000)
 	if key := a.ServerKey.Reveal(); key != "" && len(key) < minServerKey {
-		r.add("analytics/server_key", "it has %d characters, and needs %d: openssl rand -hex 32", len(key), minServerKey)
+		r.add("analytics/server_key", "it has %d characters, and needs %d: openssl rand -hex 32", len(key),
+			minServerKey)
 	}
 	if a.Table == "" && len(a.Columns) > 0 {
 		r.add("analytics/columns", "columns are mapped, but analytics.table names no table")

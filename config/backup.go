@@ -41,9 +41,11 @@ type Backup struct {
 }
 
 func defaultBackup() Backup {
-	return Backup{To: []string{"local"}, Format: "tar.zst", Tool: "own", Profile: "own", Keep: 7, Weekly: 4, Monthly: 3, MinAge: 72 * time.Hour, MinInterval: time.Hour,
+	return Backup{To: []string{"local"}, Format: "tar.zst", Tool: "own", Profile: "own", Keep: 7, Weekly: 4,
+		Monthly: 3, MinAge: 72 * time.Hour, MinInterval: time.Hour,
 		NoRows: []string{"cache", "cache_locks", "sessions", "jobs"}, Stall: 5 * time.Minute, Verify: "restore",
-		Budget: time.Hour, Freespace: 1 << 30, Alert: 36 * time.Hour, Unverified: 8 * 24 * time.Hour, Notify: "failure", Digest: true}
+		Budget: time.Hour, Freespace: 1 << 30, Alert: 36 * time.Hour, Unverified: 8 * 24 * time.Hour,
+		Notify: "failure", Digest: true}
 }
 
 func (b Backup) check(r *report) {

@@ -44,7 +44,8 @@ func (c CMS) check(r *report) {
 	r.zone("cms/zone", c.Zone)
 	for _, m := range c.Models {
 		if m.Name == "" || m.Class == "" {
-			r.add("cms/models", "the model %q needs a name and a class, for example Botble\\\\Blog\\\\Models\\\\Post", m.Name)
+			r.add("cms/models", "the model %q needs a name and a class, for example Botble\\\\Blog\\\\Models\\\\Post",
+				m.Name)
 		}
 		for _, column := range []string{m.Name, m.Table, m.Status, m.Title, m.Image, m.Date} {
 			if !columnForm.MatchString(column) {

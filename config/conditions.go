@@ -18,7 +18,8 @@ type Conditions struct {
 }
 
 func defaultConditions() Conditions {
-	return Conditions{Enabled: true, Every: 20 * time.Second, Notify: true, Limits: map[string]string{}, PingEvery: time.Minute}
+	return Conditions{Enabled: true, Every: 20 * time.Second, Notify: true, Limits: map[string]string{},
+		PingEvery: time.Minute}
 }
 
 func (c Conditions) check(r *report) {

@@ -87,11 +87,13 @@ func TestEveryLayerWinsOverTheOneBelow(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, ".env"), []byte(env), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	yamlText := "cms: {dir: " + dir + "}\nqueue: {poll: 9s, poll_first: 8s, refresh: 7s, worker_id: yaml}\ndatabase: {prefix: fromyaml_}\n"
+	yamlText := "cms: {dir: " + dir + "}\nqueue: {poll: 9s, poll_first: 8s, refresh: 7s, worker_id: yaml}\ndatabase: " +
+		"{prefix: fromyaml_}\n"
 	l := load(t, Sources{
-		File:    write(t, "c.yaml", yamlText),
-		Environ: []string{"JOBS_POLL_INTERVAL_MS=8500", "JOBS_WORKER_ID=spec", "QUEUE_JOB_ROTATE_COMPLETE_DAYS=3", "CMSJOBS_QUEUE_WORKER_ID=own", "PATH=/bin"},
-		Flags:   []Flag{{"queue.refresh", "6s", "--set"}},
+		File: write(t, "c.yaml", yamlText),
+		Environ: []string{"JOBS_POLL_INTERVAL_MS=8500", "JOBS_WORKER_ID=spec", "QUEUE_JOB_ROTATE_COMPLETE_DAYS=3",
+			"CMSJOBS_QUEUE_WORKER_ID=own", "PATH=/bin"},
+		Flags: []Flag{{"queue.refresh", "6s", "--set"}},
 	})
 	for _, c := range []struct {
 		path, text, origin string
@@ -122,10 +124,12 @@ func TestEveryLayerWinsOverTheOneBelow(t *testing.T) {
 }
 
 func TestTheSpecificationsNamesSetWhatTheyMean(t *testing.T) {
-	l := load(t, Sources{Environ: []string{"JOBS_ENABLED=false", "JOBS_POLL_INTERVAL_MS=100", "QUEUE_WORKER_REFRESH_INTERVAL=60",
-		"QUEUE_WORKER_HEARTBEAT_STALE=120", "QUEUE_JOB_ROTATE_FAILED_DAYS=0", "ENABLE_WORKER=false"}})
+	l := load(t,
+		Sources{Environ: []string{"JOBS_ENABLED=false", "JOBS_POLL_INTERVAL_MS=100", "QUEUE_WORKER_REFRESH_INTERVAL=60",
+			"QUEUE_WORKER_HEARTBEAT_STALE=120", "QUEUE_JOB_ROTATE_FAILED_DAYS=0", "ENABLE_WORKER=false"}})
 	q := l.Queue
-	if q.Enabled || q.Worker || q.Poll != 100*time.Millisecond || q.PollFirst != 100*time.Millisecond || q.Refresh != time.Minute ||
+	if q.Enabled || q.Worker || q.Poll != 100*time.Millisecond || q.PollFirst != 100*time.Millisecond ||
+		q.Refresh != time.Minute ||
 		q.HeartbeatStale != 2*time.Minute || q.KeepFailed != 0 {
 		t.Errorf("%+v", q)
 	}
@@ -186,7 +190,8 @@ func TestAPasswordIsLongWhereOthersReachThePage(t *testing.T) {
 		{"http: {admin_password: a, listen: '[::1]:80'}", true},
 		{"http: {admin_password: a, listen: ':80', enabled: false}", true},
 		{"http: {listen: ':80'}", true},
-		{"http: {users: [{name: jo, password: '$2y$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', role: viewer}], listen: ':80'}", true},
+		{"http: {users: [{name: jo, password: '$2y$10$abcdefghijklmnopqrstuuABCDEFGHIJKLMNOPQRSTUVWXYZ01234', role: " +
+			"viewer}], listen: ':80'}", true},
 	} {
 		_, err := Load(Sources{File: write(t, "c.yaml", c.text)})
 		if (err == nil) != c.good || err != nil && !strings.Contains(err.Error(), "12 characters") {
@@ -205,7 +210,8 @@ schedule:
     mine: {cron: "0 9 * * 1", type: cache.clear, payload: {tags: [a], deep: {b: 1}}}
 `), Flags: []Flag{{"types.sitemap.generate.timeout", "9m", "--set"}}})
 	mail := l.Types["mail.send"]
-	if mail.Queue != "mail" || mail.MaxAttempts != 5 || !slices.Equal(mail.Backoff, []time.Duration{time.Minute, 5 * time.Minute}) {
+	if mail.Queue != "mail" || mail.MaxAttempts != 5 ||
+		!slices.Equal(mail.Backoff, []time.Duration{time.Minute, 5 * time.Minute}) {
 		t.Errorf("mail.send = %+v", mail)
 	}
 	if d := l.Types["sitemap.generate"].Timeout; d != 9*time.Minute {
@@ -223,9 +229,11 @@ func TestSecretsShowThemselvesNowhere(t *testing.T) {
 	const word = "Sup3rS3cret"
 	keyFile := write(t, "key", word+"\n")
 	l := load(t, Sources{
-		File: write(t, "c.yaml", "http: {users: [{name: u, password: "+word+", role: admin}]}\nnotify: {channels: [{type: slack, url: "+word+"}]}\n"),
+		File: write(t, "c.yaml", "http: {users: [{name: u, password: "+word+", role: admin}]}\nnotify: {channels: "+
+			"[{type: slack, url: "+word+"}]}\n"),
 		Environ: []string{"CMSJOBS_MAIL_PASSWORD=" + word, "CMSJOBS_DATABASE_DSN=root:" + word + "@tcp(h:1)/d",
-			"CMSJOBS_STORAGE_S3_SECRET_KEY_FILE=" + keyFile, "CMSJOBS_BACKUP_VERIFY_DSN=postgres://u:" + word + "@h/d?sslmode=disable"},
+			"CMSJOBS_STORAGE_S3_SECRET_KEY_FILE=" + keyFile, "CMSJOBS_BACKUP_VERIFY_DSN=postgres://u:" + word +
+				"@h/d?sslmode=disable"},
 	})
 	if l.Storage.S3.SecretKey.Reveal() != word || l.Mail.Password.Reveal() != word {
 		t.Fatal("the secrets did not arrive")
@@ -239,7 +247,8 @@ func TestSecretsShowThemselvesNowhere(t *testing.T) {
 	}
 	for name, text := range map[string]string{
 		"config show": fmt.Sprint(l.Values()), "config show --json": string(shown), "the log": logged.String(),
-		"%v": fmt.Sprintf("%v %+v", l.Config, l.Config), "%#v": fmt.Sprintf("%#v", l.Config), "%x": fmt.Sprintf("%x %q", l.Mail.Password, l.Mail.Password),
+		"%v": fmt.Sprintf("%v %+v", l.Config, l.Config), "%#v": fmt.Sprintf("%#v", l.Config),
+		"%x": fmt.Sprintf("%x %q", l.Mail.Password, l.Mail.Password),
 	} {
 		if strings.Contains(text, word) || strings.Contains(text, fmt.Sprintf("%x", word)) {
 			t.Errorf("%s shows a secret: %s", name, text)
@@ -249,8 +258,9 @@ func TestSecretsShowThemselvesNowhere(t *testing.T) {
 
 func TestDSNsNameTheirDriver(t *testing.T) {
 	for dsn, want := range map[DSN]string{
-		"u:p@tcp(h:3306)/d": "mysql", "mysql://u:p%40w@h/d?tls=true": "mysql", "mariadb://u@h:3307/d": "mysql", "u:p@:/w@unix(/run/s.sock)/d": "mysql",
-		"postgres://u:p@h/d": "pgx", "sqlite:/a/b.sqlite": "sqlite", "file:x.db": "sqlite",
+		"u:p@tcp(h:3306)/d": "mysql", "mysql://u:p%40w@h/d?tls=true": "mysql", "mariadb://u@h:3307/d": "mysql",
+		"u:p@:/w@unix(/run/s.sock)/d": "mysql",
+		"postgres://u:p@h/d":          "pgx", "sqlite:/a/b.sqlite": "sqlite", "file:x.db": "sqlite",
 	} {
 		if driver, err := dsn.Driver(); driver != want || err != nil {
 			t.Errorf("%s is for %q, %v", dsn, driver, err)
@@ -275,7 +285,8 @@ func TestNamesInTheEnvironmentAreUnambiguous(t *testing.T) {
 }
 
 func TestDurationsAreReadBackAsTheyAreWritten(t *testing.T) {
-	for _, d := range []time.Duration{0, time.Millisecond, 90 * time.Second, 4 * time.Hour, 7 * day, 36*time.Hour + time.Second, -time.Hour} {
+	for _, d := range []time.Duration{0, time.Millisecond, 90 * time.Second, 4 * time.Hour, 7 * day, 36*time.Hour +
+		time.Second, -time.Hour} {
 		if got, err := timespan.Parse(formatDuration(d)); err != nil || got != d {
 			t.Errorf("%s is read back as %s, %v", formatDuration(d), got, err)
 		}
@@ -288,7 +299,8 @@ func TestDurationsAreReadBackAsTheyAreWritten(t *testing.T) {
 }
 
 func TestAMissingFileThatWasAskedForIsSaid(t *testing.T) {
-	if _, err := Load(Sources{File: "/no/such/file.yaml"}); err == nil || !strings.Contains(err.Error(), "no configuration file") {
+	if _, err := Load(Sources{File: "/no/such/file.yaml"}); err == nil ||
+		!strings.Contains(err.Error(), "no configuration file") {
 		t.Errorf("Load = %v", err)
 	}
 }
@@ -296,7 +308,8 @@ func TestAMissingFileThatWasAskedForIsSaid(t *testing.T) {
 func FuzzDSNNeverShowsItsPassword(f *testing.F) {
 	f.Add("p@:/w", "host")
 	f.Fuzz(func(t *testing.T, password, host string) {
-		if len(password) < 6 || strings.ContainsAny(host, "@") || strings.Contains("mysqluser:******tcp()/name", password) || strings.Contains(host, password) || strings.ContainsAny(password, "\n") {
+		if len(password) < 6 || strings.ContainsAny(host, "@") || strings.Contains("mysqluser:******tcp()/name",
+			password) || strings.Contains(host, password) || strings.ContainsAny(password, "\n") {
 			t.Skip()
 		}
 		if text := DSN("user:" + password + "@tcp(" + host + ")/name").String(); strings.Contains(text, password) {

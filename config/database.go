@@ -26,7 +26,8 @@ type Database struct {
 }
 
 func defaultDatabase() Database {
-	return Database{Claim: "auto", Layout: "stock", Connection: "database", MaxOpen: 20, Migrate: true, StartWait: time.Minute}
+	return Database{Claim: "auto", Layout: "stock", Connection: "database", MaxOpen: 20, Migrate: true,
+		StartWait: time.Minute}
 }
 
 var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_]{0,32}$`)
@@ -74,7 +75,8 @@ func (d DSN) Driver() (string, error) {
 	if at := strings.LastIndex(text, "@"); at > 0 && strings.Contains(text[at:], "/") {
 		return "mysql", nil // go-sql-driver's own form
 	}
-	return "", errors.New("it is no address of a database that we know: write mysql://user:password@host:3306/name, postgres://user:password@host/name or sqlite:/path/to/file.sqlite")
+	return "", errors.New("it is no address of a database that we know: write mysql://user:password@host:3306/name, " +
+		"postgres://user:password@host/name or sqlite:/path/to/file.sqlite")
 }
 
 // SQLiteFile is the file that a DSN for SQLite names; ok is false for another

@@ -96,7 +96,8 @@ func dsnOf(env cms.Env, dir string) string {
 			return ""
 		}
 		u := url.URL{Scheme: "postgres", User: url.UserPassword(user, password), Path: "/" + name,
-			Host: net.JoinHostPort(host, cmp.Or(port, "5432")), RawQuery: "sslmode=" + env.String("DB_SSLMODE", "prefer")}
+			Host: net.JoinHostPort(host, cmp.Or(port, "5432")), RawQuery: "sslmode=" +
+				env.String("DB_SSLMODE", "prefer")}
 		return u.String()
 	case "mysql", "mariadb":
 		if name == "" {

@@ -45,7 +45,8 @@ type User struct {
 }
 
 func defaultHTTP() HTTP {
-	return HTTP{Enabled: true, API: true, Listen: "127.0.0.1:8090", AdminUser: "admin", CMSAccounts: true, Permissions: map[string]string{}, MaxBody: 2 << 20, Rate: 100}
+	return HTTP{Enabled: true, API: true, Listen: "127.0.0.1:8090", AdminUser: "admin", CMSAccounts: true,
+		Permissions: map[string]string{}, MaxBody: 2 << 20, Rate: 100}
 }
 
 // Networks are Proxies as values; the configuration was checked.

@@ -42,7 +42,8 @@ func ownEnvironment(environ []string, all []field, r *report) []setting {
 	var layer []setting
 	for _, variable := range environ {
 		name, value, _ := strings.Cut(variable, "=")
-		if !strings.HasPrefix(name, prefixOfEnv) || slices.Contains(isolate, name) || strings.HasPrefix(name, "CMSJOBS_TEST_") {
+		if !strings.HasPrefix(name, prefixOfEnv) || slices.Contains(isolate, name) ||
+			strings.HasPrefix(name, "CMSJOBS_TEST_") {
 			continue
 		}
 		if f, known := byName[name]; known {
@@ -52,13 +53,15 @@ func ownEnvironment(environ []string, all []field, r *report) []setting {
 		if f, known := byName[strings.TrimSuffix(name, "_FILE")]; known {
 			content, err := os.ReadFile(value)
 			if err != nil {
-				r.faults = append(r.faults, Fault{Problem: fmt.Sprintf("%s names a file that cannot be read: %v", name, err)})
+				r.faults = append(r.faults,
+					Fault{Problem: fmt.Sprintf("%s names a file that cannot be read: %v", name, err)})
 				continue
 			}
 			layer = append(layer, setting{f.path, strings.TrimRight(string(content), "\r\n"), "file of " + name})
 			continue
 		}
-		r.faults = append(r.faults, Fault{Problem: fmt.Sprintf("the environment has %s, which sets nothing%s", name, meant(suggestion(name, names)))})
+		r.faults = append(r.faults, Fault{Problem: fmt.Sprintf("the environment has %s, which sets nothing%s", name,
+			meant(suggestion(name, names)))})
 	}
 	return layer
 }
@@ -111,7 +114,8 @@ func fromFile(path string, all []field, r *report) ([]setting, error) {
 	k := koanf.New(slash)
 	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("there is no configuration file %s: name another with --config, or start with config.example.yaml", path)
+			return nil, fmt.Errorf("there is no configuration file %s: name another with --config, or start with "+
+				"config.example.yaml", path)
 		}
 		return nil, fmt.Errorf("reading %s: %w", path, err)
 	}
@@ -122,7 +126,8 @@ func fromFile(path string, all []field, r *report) ([]setting, error) {
 			continue // "key:" with nothing behind it says nothing
 		}
 		if !known(all, key) && !insidePayload(key) && !emptySection(all, key, value) {
-			r.faults = append(r.faults, Fault{Path: dotted(key), Problem: "no such key" + meant(likely(key, all)), Origin: "file " + path})
+			r.faults = append(r.faults, Fault{Path: dotted(key), Problem: "no such key" + meant(likely(key, all)),
+				Origin: "file " + path})
 			continue
 		}
 		if !emptySection(all, key, value) {

@@ -115,7 +115,8 @@ func fromFlags(flags []Flag, all []field, r *report) []setting {
 	for _, f := range flags {
 		path := slashed(f.Path)
 		if !known(all, path) && !insidePayload(path) {
-			r.faults = append(r.faults, Fault{Path: f.Path, Problem: "no such key" + meant(likely(path, all)), Origin: "flag " + f.Name})
+			r.faults = append(r.faults, Fault{Path: f.Path, Problem: "no such key" + meant(likely(path, all)),
+				Origin: "flag " + f.Name})
 			continue
 		}
 		layer = append(layer, setting{path, f.Value, "flag " + f.Name})

@@ -72,8 +72,9 @@ type DKIM struct {
 }
 
 func defaultMail() Mail {
-	return Mail{Driver: "smtp", Host: "127.0.0.1", Port: 25, Encryption: "auto", Verify: true, Sendmail: "/usr/sbin/sendmail",
-		Timeout: 30 * time.Second, Rate: MailRate{PerMinute: 60, Domains: map[string]int{}}, MaxSize: 25 << 20,
+	return Mail{Driver: "smtp", Host: "127.0.0.1", Port: 25, Encryption: "auto", Verify: true,
+		Sendmail: "/usr/sbin/sendmail",
+		Timeout:  30 * time.Second, Rate: MailRate{PerMinute: 60, Domains: map[string]int{}}, MaxSize: 25 << 20,
 		Mailbox: Mailbox{Encryption: "tls", Folder: "INBOX"}, Suppress: 30 * day, MaxAge: map[string]time.Duration{}}
 }
 

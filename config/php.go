@@ -28,7 +28,8 @@ type PHPQueue struct {
 }
 
 func defaultPHP() PHP {
-	return PHP{Binary: "php", Connection: "database", Poll: 50 * time.Millisecond, MaxCrashes: 3, Queues: map[string]PHPQueue{}}
+	return PHP{Binary: "php", Connection: "database", Poll: 50 * time.Millisecond, MaxCrashes: 3,
+		Queues: map[string]PHPQueue{}}
 }
 
 // Filled is q with the defaults of Laravel's queue:work where nothing is said.

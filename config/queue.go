@@ -68,20 +68,23 @@ func (q Queue) check(r *report) {
 	}
 	for _, name := range q.InternalRows {
 		if !slices.Contains(rowKinds, name) {
-			r.add("queue/internal_rows", "%q cannot be made by rows; possible are %s", name, strings.Join(rowKinds, ", "))
+			r.add("queue/internal_rows", "%q cannot be made by rows; possible are %s", name,
+				strings.Join(rowKinds, ", "))
 		}
 	}
 	r.atLeastFor("queue/poll", q.Poll, time.Millisecond)
 	r.atLeastFor("queue/poll_first", q.PollFirst, time.Millisecond)
 	if q.PollFirst > q.Poll {
-		r.add("queue/poll_first", "the first wait (%s) cannot be longer than the longest (queue.poll, %s)", q.PollFirst, q.Poll)
+		r.add("queue/poll_first", "the first wait (%s) cannot be longer than the longest (queue.poll, %s)",
+			q.PollFirst, q.Poll)
 	}
 	r.atLeastFor("queue/refresh", q.Refresh, time.Second)
 	r.between("queue/concurrency", q.Concurrency, 1, 10000)
 	r.between("queue/prefetch", q.Prefetch, 0, 10000)
 	r.atLeastFor("queue/lease", q.Lease, 3*time.Second)
 	if q.PHPRetryAfter > 0 && q.Lease > q.PHPRetryAfter {
-		r.add("queue/lease", "%s is longer than PHP's retry_after (%s): a PHP worker on the same table would take running jobs", q.Lease, q.PHPRetryAfter)
+		r.add("queue/lease", "%s is longer than PHP's retry_after (%s): a PHP worker on the same table would take "+
+			"running jobs", q.Lease, q.PHPRetryAfter)
 	}
 	r.share("queue/jitter", q.Jitter)
 	if q.Memory != 0 && q.Memory < 32<<20 {
@@ -89,7 +92,8 @@ func (q Queue) check(r *report) {
 	}
 	r.atLeast("queue/max_jobs", q.MaxJobs, 0)
 	for path, d := range map[string]time.Duration{"queue/grace": q.Grace, "queue/max_time": q.MaxTime,
-		"queue/keep_completed": q.KeepCompleted, "queue/keep_failed": q.KeepFailed, "queue/php_retry_after": q.PHPRetryAfter} {
+		"queue/keep_completed": q.KeepCompleted, "queue/keep_failed": q.KeepFailed,
+		"queue/php_retry_after": q.PHPRetryAfter} {
 		r.atLeastFor(path, d, 0)
 	}
 	r.atLeastFor("queue/heartbeat_stale", q.HeartbeatStale, 30*time.Second)

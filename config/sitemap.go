@@ -38,7 +38,8 @@ type IndexNow struct {
 }
 
 func defaultIndexNow() IndexNow {
-	return IndexNow{Mode: "urls", Endpoints: []string{"https://api.indexnow.org/indexnow"}, WriteKey: true, Batch: 10000}
+	return IndexNow{Mode: "urls", Endpoints: []string{"https://api.indexnow.org/indexnow"}, WriteKey: true,
+		Batch: 10000}
 }
 
 func (i IndexNow) check(r *report) {

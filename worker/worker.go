@@ -53,7 +53,8 @@ func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, er
 	}
 	w := &Worker{registry: jobs.NewRegistry(), options: o}
 	var err error
-	w.store, err = queue.Open(ctx, sqlx.NewDb(db, driver), tables.Options{Prefix: o.Prefix, Registry: w.registry, DefaultQueue: o.Queue, Logger: o.Logger})
+	w.store, err = queue.Open(ctx, sqlx.NewDb(db, driver), tables.Options{Prefix: o.Prefix, Registry: w.registry,
+		DefaultQueue: o.Queue, Logger: o.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("opening the queue: %w", err)
 	}
@@ -64,7 +65,8 @@ func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, er
 // their payload. It panics when the type has a handler already. An error makes
 // the job run again later, up to its limit; Permanent errors fail it at once.
 func Register[P any](w *Worker, kind string, fn func(ctx context.Context, payload P) error) {
-	jobs.Handle(w.registry, jobs.Kind[P]{Name: kind, Queue: w.options.Queue}, func(ctx context.Context, _ jobs.Job, p P) error { return fn(ctx, p) })
+	jobs.Handle(w.registry, jobs.Kind[P]{Name: kind, Queue: w.options.Queue},
+		func(ctx context.Context, _ jobs.Job, p P) error { return fn(ctx, p) })
 }
 
 // Permanent marks an error that repeating would not fix.

@@ -34,7 +34,8 @@ func everywhere(t *testing.T, test func(q service, w *worker.Worker)) {
 				if _, err := tables.CreateTables(t.Context(), db.DB, layout, ""); err != nil {
 					t.Fatal(err)
 				}
-				found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
+				found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(),
+					DefaultQueue: "cmsjobs"})
 				if err != nil {
 					t.Fatal(err)
 				}

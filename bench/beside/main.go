@@ -68,7 +68,8 @@ func nodePeers(ctx context.Context) string {
 
 // benchmark runs one of a package and returns its lines by name.
 func benchmark(ctx context.Context, name, times, folder string, env ...string) (map[string]figures, error) {
-	c := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", name, "-benchtime", times, "-timeout", "60m", folder)
+	c := exec.CommandContext(ctx, "go", "test", "-run", "^$", "-bench", name, "-benchtime", times, "-timeout", "60m",
+		folder)
 	c.Env = append(os.Environ(), env...)
 	c.Stderr = os.Stderr
 	out, err := c.Output()

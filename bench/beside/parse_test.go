@@ -3,7 +3,8 @@ package main
 import "testing"
 
 func TestBenchmarkLinesAreRead(t *testing.T) {
-	all := parse("goos: linux\nBenchmarkMillion/cmsjobs/1000-2   \t1\t5000000000 ns/op\t2.210 cpu-s/op\t37.00 peak-MB\nBenchmarkBesidePeers/dump/own-plain-16 3 1290000000 ns/op\nPASS\n")
+	all := parse("goos: linux\nBenchmarkMillion/cmsjobs/1000-2   \t1\t5000000000 ns/op\t2.210 cpu-s/op\t37.00 " +
+		"peak-MB\nBenchmarkBesidePeers/dump/own-plain-16 3 1290000000 ns/op\nPASS\n")
 	if got := all["cmsjobs/1000"]; got["ns/op"] != 5e9 || got["cpu-s/op"] != 2.21 || got["peak-MB"] != 37 {
 		t.Errorf("%v", all)
 	}

@@ -29,7 +29,8 @@ func sitemaps(ctx context.Context, peers string) (string, error) {
 	t := newTable("files of", "cmsjobs: CPU s", "peak MB", "npm sitemap: CPU s", "peak MB", "CPU ratio", "memory ratio")
 	for _, size := range []string{"1000", "50000"} {
 		ours, theirs := all["cmsjobs/"+size], all["npm-sitemap/"+size]
-		t.row(size, number(ours["cpu-s/op"]), number(ours["peak-MB"]), number(theirs["cpu-s/op"]), number(theirs["peak-MB"]),
+		t.row(size, number(ours["cpu-s/op"]), number(ours["peak-MB"]), number(theirs["cpu-s/op"]),
+			number(theirs["peak-MB"]),
 			ratio(theirs["cpu-s/op"], ours["cpu-s/op"]), ratio(theirs["peak-MB"], ours["peak-MB"]))
 	}
 	alone, err := benchmark(ctx, "Writer", "1x", "./internal/handlers/sitemap", env...)
@@ -45,7 +46,8 @@ func sitemaps(ctx context.Context, peers string) (string, error) {
 func writers(all map[string]figures) string {
 	t := newTable("files of", "cmsjobs: CPU s", "snabb/sitemap", "npm sitemap", "CPU ratio: snabb", "npm")
 	for _, size := range []string{"1000", "50000"} {
-		ours, snabb, npm := all["cmsjobs/"+size]["cpu-s/op"], all["snabb/"+size]["cpu-s/op"], all["npm-sitemap/"+size]["cpu-s/op"]
+		ours, snabb, npm := all["cmsjobs/"+size]["cpu-s/op"], all["snabb/"+size]["cpu-s/op"],
+			all["npm-sitemap/"+size]["cpu-s/op"]
 		t.row(size, number(ours), number(snabb), number(npm), ratio(snabb, ours), ratio(npm, ours))
 	}
 	return t.String()
@@ -59,15 +61,20 @@ func dumps(ctx context.Context, _ string) (string, error) {
 		return "", err
 	}
 	t := newTable("what", "seconds", "of processors", "ours is faster, clock", "processors")
-	for _, pair := range [][2]string{{"dump/own-plain", ""}, {"dump/mariadb-dump-plain", "dump/own-plain"}, {"dump/mydumper-t2-plain", "dump/own-plain"},
-		{"dump/own-zstd", ""}, {"dump/own-pgzip", ""}, {"dump/mariadb-dump-gzip", "dump/own-zstd"}, {"dump/mariadb-dump-zstd-T2", "dump/own-zstd"}, {"dump/mydumper-t2", "dump/own-zstd"},
-		{"restore/own-parallel", ""}, {"restore/client-own-file", "restore/own-parallel"}, {"restore/client-mariadb-dump-file", "restore/own-parallel"}, {"restore/myloader-t2", "restore/own-parallel"}, {"restore/myloader-t4", "restore/own-parallel"}} {
+	for _, pair := range [][2]string{{"dump/own-plain", ""}, {"dump/mariadb-dump-plain", "dump/own-plain"},
+		{"dump/mydumper-t2-plain", "dump/own-plain"},
+		{"dump/own-zstd", ""}, {"dump/own-pgzip", ""}, {"dump/mariadb-dump-gzip", "dump/own-zstd"},
+		{"dump/mariadb-dump-zstd-T2", "dump/own-zstd"}, {"dump/mydumper-t2", "dump/own-zstd"},
+		{"restore/own-parallel", ""}, {"restore/client-own-file", "restore/own-parallel"},
+		{"restore/client-mariadb-dump-file", "restore/own-parallel"}, {"restore/myloader-t2", "restore/own-parallel"},
+		{"restore/myloader-t4", "restore/own-parallel"}} {
 		it, ours := all[pair[0]], all[pair[1]]
 		if it["ns/op"] == 0 {
 			t.row(pair[0], "not installed", "–", "–", "–")
 			continue
 		}
-		t.row(pair[0], number(it["ns/op"]/1e9), number(it["cpu-s/op"]), ratio(it["ns/op"], ours["ns/op"]), ratio(it["cpu-s/op"], ours["cpu-s/op"]))
+		t.row(pair[0], number(it["ns/op"]/1e9), number(it["cpu-s/op"]), ratio(it["ns/op"], ours["ns/op"]),
+			ratio(it["cpu-s/op"], ours["cpu-s/op"]))
 	}
 	return fmt.Sprintf("%s generated posts, three runs each.\n\n%s", posts, t.String()), nil
 }
@@ -90,11 +97,13 @@ func pictures(ctx context.Context, peers string) (string, error) {
 		return "", err
 	}
 	defer os.RemoveAll(dir)
-	t := newTable("picture", "cmsjobs: CPU ms / MB", "sharp, best", "sharp, usual", "imaging", "CPU ratio: best", "usual", "imaging")
+	t := newTable("picture", "cmsjobs: CPU ms / MB", "sharp, best", "sharp, usual", "imaging", "CPU ratio: best",
+		"usual", "imaging")
 	for _, p := range []struct {
 		name                 string
 		width, height, times int
-	}{{"1mp.jpg", 1200, 800, 60}, {"12mp.jpg", 4200, 2800, 10}, {"24mp.jpg", 6000, 4000, 10}, {"3mp.png", 2100, 1400, 10}} {
+	}{{"1mp.jpg", 1200, 800, 60}, {"12mp.jpg", 4200, 2800, 10}, {"24mp.jpg", 6000, 4000, 10},
+		{"3mp.png", 2100, 1400, 10}} {
 		path := filepath.Join(dir, p.name)
 		if err := draw(path, p.width, p.height); err != nil {
 			return "", err
@@ -113,9 +122,11 @@ func pictures(ctx context.Context, peers string) (string, error) {
 		all := costs(string(out))
 		ours := all["ours"]
 		t.row(p.name, ours.String(), all["sharp-best"].String(), all["sharp-usual"].String(), all["imaging"].String(),
-			ratio(all["sharp-best"].cpu, ours.cpu), ratio(all["sharp-usual"].cpu, ours.cpu), ratio(all["imaging"].cpu, ours.cpu))
+			ratio(all["sharp-best"].cpu, ours.cpu), ratio(all["sharp-usual"].cpu, ours.cpu),
+			ratio(all["imaging"].cpu, ours.cpu))
 	}
-	return "Three thumbnails a picture (150×150 and 300×300 cut, 800×800 fitted), drawn photos with grain, ten renderings each, of the small one sixty: a worker is warm.\n\n" + t.String(), nil
+	return "Three thumbnails a picture (150×150 and 300×300 cut, 800×800 fitted), drawn photos with grain, ten " +
+		"renderings each, of the small one sixty: a worker is warm.\n\n" + t.String(), nil
 }
 
 // cost of a rendering: processor milliseconds and the process's peak.

@@ -22,7 +22,8 @@ func main() {
 	b := bench{}
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	flag.IntVar(&b.jobs, "jobs", 300, "jobs of a measurement")
-	flag.IntVar(&b.others, "others", 5000, "rows of another table that are inserted a second while the binary log is measured again")
+	flag.IntVar(&b.others, "others", 5000, "rows of another table that are inserted a second while the binary log is "+
+		"measured again")
 	flag.DurationVar(&b.idle, "idle", 20*time.Second, "length of a measurement of what nothing costs")
 	flag.StringVar(&b.only, "only", "", "only scenes whose name holds this")
 	flag.Parse()
@@ -66,9 +67,11 @@ func (b bench) scenes(dir string) []scene {
 		{name: "SQLite, looks every 50 ms", start: sqlite, looks: true},
 		{name: "MariaDB, datagram", start: servers.MariaDB, socket: true},
 		{name: "MariaDB, binary log", start: servers.LoggedMariaDB, source: log},
-		{name: fmt.Sprintf("MariaDB, binary log, %d other rows/s", b.others), start: servers.LoggedMariaDB, source: log, others: b.others},
+		{name: fmt.Sprintf("MariaDB, binary log, %d other rows/s", b.others), start: servers.LoggedMariaDB,
+			source: log, others: b.others},
 		{name: "MySQL, binary log", start: servers.LoggedMySQL, source: log},
-		{name: fmt.Sprintf("MySQL, binary log, %d other rows/s", b.others), start: servers.LoggedMySQL, source: log, others: b.others},
+		{name: fmt.Sprintf("MySQL, binary log, %d other rows/s", b.others), start: servers.LoggedMySQL, source: log,
+			others: b.others},
 		{name: "PostgreSQL, NOTIFY", start: servers.PostgreSQL, source: notify},
 		{name: "SQLite, file events", start: sqlite, source: files},
 	}
@@ -92,10 +95,12 @@ func (b bench) run(ctx context.Context) (string, error) {
 		fmt.Fprintf(&rows, "| %s | %s |\n", s.name, row)
 		fmt.Fprint(&costs, cost)
 	}
-	return fmt.Sprintf("From the return of another program's INSERT to the first line of the handler, %d jobs each, 20 to 60 ms apart, an idle worker of one slot:\n\n"+
+	return fmt.Sprintf("From the return of another program's INSERT to the first line of the handler, %d jobs each, "+
+		"20 to 60 ms apart, an idle worker of one slot:\n\n"+
 		"| database and way | p50 ms | p99 ms | longest ms | by the worker's poll |\n|---|---|---|---|---|\n%s\n"+
 		"What it costs while nothing comes, in %% of one core, above that of the server alone:\n\n"+
-		"| database | looks | statements/s | service %% | server %% |\n|---|---|---|---|---|\n%s", b.jobs, rows.String(), costs.String()), nil
+		"| database | looks | statements/s | service %% | server %% |\n|---|---|---|---|---|\n%s", b.jobs,
+		rows.String(), costs.String()), nil
 }
 
 // scene measures one way, and what the looks cost where it makes any.

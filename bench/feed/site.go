@@ -84,7 +84,8 @@ func (s *site) work(ctx context.Context) (stop func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Workers: s.store, Registry: s.registry, Now: time.Now, Queues: []string{"default"}, Slots: 1,
+	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Workers: s.store, Registry: s.registry, Now: time.Now,
+		Queues: []string{"default"}, Slots: 1,
 		Wake: ears.Jobs(), Info: jobs.WorkerInfo{ID: "bench:1:1", Host: "bench"}, PollMin: poll, PollMax: poll})
 	if err != nil {
 		return nil, errors.Join(err, ears.Close())
@@ -149,13 +150,15 @@ func (b bench) latency(ctx context.Context, s scene, site *site) (string, error)
 		}
 	}
 	ms := func(d time.Duration) string { return strconv.FormatFloat(float64(d.Microseconds())/1000, 'f', 1, 64) }
-	return fmt.Sprintf("%s | %s | %s | %d", ms(took[len(took)/2]), ms(took[len(took)*99/100]), ms(took[len(took)-1]), polled), nil
+	return fmt.Sprintf("%s | %s | %s | %d", ms(took[len(took)/2]), ms(took[len(took)*99/100]), ms(took[len(took)-1]),
+		polled), nil
 }
 
 // once inserts one job and waits for its handler.
 func (s *site) once(ctx context.Context, php *sqlx.DB, datagram bool, socket string) (time.Duration, error) {
 	now := time.Now().Unix()
-	_, err := php.ExecContext(ctx, php.Rebind(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', '{"type":"bench.measured","data":{}}', 0, ?, ?)`), now, now)
+	_, err := php.ExecContext(ctx, php.Rebind(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at)
+		VALUES ('default', '{"type":"bench.measured","data":{}}', 0, ?, ?)`), now, now)
 	inserted := time.Now()
 	if err != nil {
 		return 0, err
@@ -187,7 +190,8 @@ func (s *site) others(ctx context.Context, db *sqlx.DB, rate int) (stop func(), 
 	if rate == 0 {
 		return func() {}, nil
 	}
-	if _, err := db.ExecContext(ctx, "CREATE TABLE visits (id BIGINT AUTO_INCREMENT PRIMARY KEY, path VARCHAR(255), agent VARCHAR(255))"); err != nil {
+	if _, err := db.ExecContext(ctx, "CREATE TABLE visits (id BIGINT AUTO_INCREMENT PRIMARY KEY, path VARCHAR(255), "+
+		"agent VARCHAR(255))"); err != nil {
 		return nil, err
 	}
 	const together = 50
@@ -241,9 +245,11 @@ func (b bench) costs(ctx context.Context, s *site) (string, error) {
 	for _, pace := range []struct {
 		name string
 		d    time.Duration
-	}{{"every 50 ms, while jobs come", 50 * time.Millisecond}, {"every 500 ms, idle", 500 * time.Millisecond}, {"every 1 s, at night", time.Second}} {
+	}{{"every 50 ms, while jobs come", 50 * time.Millisecond}, {"every 500 ms, idle", 500 * time.Millisecond},
+		{"every 1 s, at night", time.Second}} {
 		looks, service, server := idle(pace.d)
-		fmt.Fprintf(&text, "| %s | %s | %.1f | %.2f | %.2f |\n", s.server.Name, pace.name, looks, share(service-nothing), share(server-alone))
+		fmt.Fprintf(&text, "| %s | %s | %.1f | %.2f | %.2f |\n", s.server.Name, pace.name, looks,
+			share(service-nothing), share(server-alone))
 	}
 	return text.String(), ctx.Err()
 }

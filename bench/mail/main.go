@@ -93,11 +93,14 @@ func (b bench) report(senders []sender, took [][]cost) string {
 		rates[i] = float64(b.mails) / medians[i].wall.Seconds()
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s: `make bench-mail`. %d mails to one SMTP server on this host, without TLS; the median of %d rounds.\n\n",
+	fmt.Fprintf(&s, "%s, %s: `make bench-mail`. %d mails to one SMTP server on this host, without TLS; the median of "+
+		"%d rounds.\n\n",
 		time.Now().Format(time.DateOnly), page.Machine(), b.mails, b.rounds)
-	s.WriteString("| who | mails a second | of the smtplib loop | of the signed loop | worker's CPU, ms a mail | database's |\n|---|---|---|---|---|---|\n")
+	s.WriteString("| who | mails a second | of the smtplib loop | of the signed loop | worker's CPU, ms a mail | " +
+		"database's |\n|---|---|---|---|---|---|\n")
 	for i, one := range senders {
-		fmt.Fprintf(&s, "| %s | %.0f | %.2f × | %.2f × | %s | %s |\n", one.name, rates[i], rates[i]/rates[0], rates[i]/rates[1],
+		fmt.Fprintf(&s, "| %s | %.0f | %.2f × | %.2f × | %s | %s |\n", one.name, rates[i], rates[i]/rates[0],
+			rates[i]/rates[1],
 			b.each(medians[i].worker), b.each(medians[i].database))
 	}
 	return s.String()

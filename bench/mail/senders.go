@@ -57,7 +57,8 @@ func newLab(ctx context.Context, dir string, b bench) (l *lab, err error) {
 	if l.db, l.dsn, _, err = l.server.CMS(ctx); err != nil {
 		return l, err
 	}
-	if _, err = l.db.ExecContext(ctx, "CREATE TABLE settings (id INT PRIMARY KEY AUTO_INCREMENT, `key` VARCHAR(191), value TEXT)"); err != nil {
+	if _, err = l.db.ExecContext(ctx, "CREATE TABLE settings (id INT PRIMARY KEY AUTO_INCREMENT, `key` VARCHAR(191), "+
+		"value TEXT)"); err != nil {
 		return l, err
 	}
 	if l.key, err = rsa.GenerateKey(rand.Reader, 2048); err != nil {
@@ -146,7 +147,8 @@ func (l *lab) worker(slots int) func(context.Context) (cost, error) {
 		if err := l.enqueue(ctx); err != nil {
 			return cost{}, err
 		}
-		c := exec.CommandContext(ctx, l.program, "--config", l.file("cmsjobs.yaml"), "work", "--stop-when-empty", "-n", fmt.Sprint(slots))
+		c := exec.CommandContext(ctx, l.program, "--config", l.file("cmsjobs.yaml"), "work", "--stop-when-empty", "-n",
+			fmt.Sprint(slots))
 		server := l.server.CPU()
 		if out, err := c.CombinedOutput(); err != nil {
 			return cost{}, fmt.Errorf("%w: %s", err, out)
@@ -166,11 +168,13 @@ func (l *lab) enqueue(ctx context.Context) error {
 	now := time.Now().Unix()
 	for i := range l.mails {
 		payload, err := json.Marshal(map[string]any{"type": "mail.send", "data": map[string]any{
-			"to": fmt.Sprintf("reader%d@example.net", i), "subject": fmt.Sprint("Order ", i), "body": body, "text": "Order 12"}})
+			"to": fmt.Sprintf("reader%d@example.net", i), "subject": fmt.Sprint("Order ", i), "body": body,
+			"text": "Order 12"}})
 		if err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, 0, ?, ?)", payload, now, now); err != nil {
+		if _, err := tx.ExecContext(ctx, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) "+
+			"VALUES ('default', ?, 0, ?, ?)", payload, now, now); err != nil {
 			return err
 		}
 	}
@@ -184,7 +188,8 @@ func (l *lab) ran(ctx context.Context) (time.Duration, error) {
 		First int64
 		Last  int64
 	}
-	err := l.db.GetContext(ctx, &all, "SELECT COUNT(*) runs, MIN(ended_at - duration_ms) first, MAX(ended_at) last FROM cmsjobs_runs WHERE outcome = 'completed'")
+	err := l.db.GetContext(ctx, &all, "SELECT COUNT(*) runs, MIN(ended_at - duration_ms) first, MAX(ended_at) last "+
+		"FROM cmsjobs_runs WHERE outcome = 'completed'")
 	if err != nil {
 		return 0, err
 	}

@@ -278,7 +278,8 @@ var guards = []guard{
 		promise: "P9",
 		name:    "nothing is claimed after TERM",
 		file:    "internal/jobs/worker_claim.go",
-		old:     "		case <-ctx.Done():\n			return\n		case <-w.stopRequested:\n			return\n		case <-deadline:",
+		old: "		case <-ctx.Done():\n			return\n		case " +
+			"<-w.stopRequested:\n			return\n		case <-deadline:",
 		without: "		case <-w.stopRequested:\n			return\n		case <-deadline:",
 		in:      queue,
 		test:    "TestAWorkerThatIsToldToStopBeginsNothing",
@@ -288,9 +289,10 @@ var guards = []guard{
 		name:    "a job is released after its handler has returned",
 		file:    "internal/jobs/worker_run.go",
 		old:     "		return withCause(ctx, err)\n	}\n	timer :=",
-		without: "		return withCause(ctx, err)\n	}\n	if ctx.Err() != nil {\n		return ctx.Err()\n	}\n	timer :=",
-		in:      queue,
-		test:    "TestAJobIsGivenBackAfterItsHandlerHasReturned",
+		without: "		return withCause(ctx, err)\n	}\n	if ctx.Err() != nil {\n		return " +
+			"ctx.Err()\n	}\n	timer :=",
+		in:   queue,
+		test: "TestAJobIsGivenBackAfterItsHandlerHasReturned",
 	},
 	{
 		promise: "P10",
@@ -353,7 +355,8 @@ var guards = []guard{
 		promise: "P12",
 		name:    "a restore verifies first",
 		file:    "internal/handlers/backup/restore/restore.go",
-		old:     "	if verification, err := r.config.Verifier.Verify(ctx, q.Backup, manifest.LevelParsed, progress); err != nil {",
+		old: "	if verification, err := r.config.Verifier.Verify(ctx, q.Backup, manifest.LevelParsed, " +
+			"progress); err != nil {",
 		without: "	if verification, err := (manifest.Verification{}), error(nil); err != nil {",
 		in:      backup,
 		test:    "TestARestoreFromABadArchiveChangesNothing",

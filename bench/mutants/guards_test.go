@@ -56,7 +56,8 @@ func TestTheJudgeTellsAnAssertionFromATimeLimit(t *testing.T) {
 	for want, said := range map[outcome]string{
 		missing: "=== RUN   TestX\n--- PASS: TestX (0.1s)\nok\n",
 		skipped: "=== RUN   TestX\n--- SKIP: TestX (0.1s)\nok\n",
-		unbuilt: "=== RUN   TestX\n--- PASS: TestX (0.0s)\ntesting: warning: no tests to run\nok\n", // it has no such subtest
+		// it has no such subtest
+		unbuilt: "=== RUN   TestX\n--- PASS: TestX (0.0s)\ntesting: warning: no tests to run\nok\n",
 	} {
 		if got := judge(said, true); got != want {
 			t.Errorf("%q is judged %q, want %q", said, got, want)

@@ -23,7 +23,8 @@ func main() {
 func run() error {
 	path := flag.String("page", "", "the page whose table gets each result as soon as it is known")
 	control := flag.Bool("control", false, "leave the guards in, and see their tests pass")
-	only := flag.String("only", "", "only guards of whom something holds this text; the page keeps what it says of the others")
+	only := flag.String("only", "", "only guards of whom something holds this text; the page keeps what it says of "+
+		"the others")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -36,7 +36,8 @@ func parts(path, name string) (before, section, after string, err error) {
 	mark, rest, open := strings.Cut(rest, "-->\n")
 	section, after, closed := strings.Cut(rest, end)
 	if !found || !open || !closed {
-		return "", "", "", fmt.Errorf("%s has no section %s: it needs the lines %s (…) --> and %s", path, name, start, end)
+		return "", "", "", fmt.Errorf("%s has no section %s: it needs the lines %s (…) --> and %s", path, name, start,
+			end)
 	}
 	return before + start + mark + "-->\n", section, end + after, nil
 }

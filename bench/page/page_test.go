@@ -10,7 +10,8 @@ import (
 
 func TestReplaceKeepsTheRestOfThePage(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "page.md")
-	old := "# Page\n<!-- one: begin (make one writes this) -->\nold\n<!-- one: end -->\n<!-- two: begin -->\nstays\n<!-- two: end -->\nend\n"
+	old := "# Page\n<!-- one: begin (make one writes this) -->\nold\n<!-- one: end -->\n<!-- two: begin " +
+		"-->\nstays\n<!-- two: end -->\nend\n"
 	if err := os.WriteFile(path, []byte(old), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -24,7 +25,8 @@ func TestReplaceKeepsTheRestOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "# Page\n<!-- one: begin (make one writes this) -->\nnew\n<!-- one: end -->\n<!-- two: begin -->\nstays\n<!-- two: end -->\nend\n"
+	want := "# Page\n<!-- one: begin (make one writes this) -->\nnew\n<!-- one: end -->\n<!-- two: begin " +
+		"-->\nstays\n<!-- two: end -->\nend\n"
 	if string(got) != want {
 		t.Errorf("the page is\n%s", got)
 	}

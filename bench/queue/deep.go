@@ -60,13 +60,15 @@ func (o *ours) claims(ctx context.Context, s scene, n int) (first time.Duration,
 	}
 	for i := range n {
 		begun := time.Now()
-		got, err := fresh.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{"default"}, Limit: 1, Lease: time.Minute})
+		got, err := fresh.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{"default"}, Limit: 1,
+			Lease: time.Minute})
 		took := time.Since(begun)
 		if err != nil || len(got) != 1 && i > 0 {
 			return 0, nil, fmt.Errorf("%d jobs were claimed: %w", len(got), err)
 		}
 		if len(got) == 1 {
-			if _, err := fresh.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Outcome: jobs.Completed, Worker: "bench"}}); err != nil {
+			if _, err := fresh.Settle(ctx, []jobs.Settlement{
+				{Claimed: got[0], Outcome: jobs.Completed, Worker: "bench"}}); err != nil {
 				return 0, nil, err
 			}
 		}
@@ -101,8 +103,10 @@ func (o *ours) stage(ctx context.Context, s scene) error {
 		o.standing = scene{}
 	}
 	for left := s.n - o.standing.n; left > 0; left -= 50_000 {
-		_, err := o.db.ExecContext(ctx, fmt.Sprintf(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at)
-			SELECT 'default', '%s', 0, UNIX_TIMESTAMP() + %d, UNIX_TIMESTAMP() FROM %s`, s.payload, s.delay, jobstest.Numbers(min(left, 50_000))))
+		_, err := o.db.ExecContext(ctx, fmt.Sprintf(`INSERT INTO jobs (queue, payload, attempts, available_at,
+			created_at)
+			SELECT 'default', '%s', 0, UNIX_TIMESTAMP() + %d, UNIX_TIMESTAMP() FROM %s`, s.payload, s.delay,
+			jobstest.Numbers(min(left, 50_000))))
 		if err != nil {
 			return err
 		}

@@ -66,7 +66,8 @@ func (o *ours) idling(ctx context.Context, d time.Duration) (idle, error) {
 // touched since clear_refs was written, in MiB.
 func resident(pid int) (all, own, touched float64) {
 	status := kilobytes(fmt.Sprintf("/proc/%d/status", pid))
-	return status["VmRSS:"] / 1024, status["RssAnon:"] / 1024, kilobytes(fmt.Sprintf("/proc/%d/smaps_rollup", pid))["Referenced:"] / 1024
+	return status["VmRSS:"] / 1024, status["RssAnon:"] / 1024,
+		kilobytes(fmt.Sprintf("/proc/%d/smaps_rollup", pid))["Referenced:"] / 1024
 }
 
 // kilobytes reads the sizes in a file of /proc; none where the process has ended.

@@ -78,7 +78,8 @@ func (l *laravel) drain(ctx context.Context, n int) (cost, error) {
 		return cost{}, err
 	}
 	var left int
-	if err := l.db.GetContext(ctx, &left, "SELECT (SELECT COUNT(*) FROM jobs) + (SELECT COUNT(*) FROM failed_jobs)"); err != nil || left > 0 {
+	if err := l.db.GetContext(ctx, &left,
+		"SELECT (SELECT COUNT(*) FROM jobs) + (SELECT COUNT(*) FROM failed_jobs)"); err != nil || left > 0 {
 		return cost{}, fmt.Errorf("Laravel left %d of %d jobs: %w", left, n, err)
 	}
 	return cost{n, whole.wall - start.wall, whole.client - start.client, whole.server - start.server}, nil

@@ -21,8 +21,10 @@ func main() {
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	b := &bench{found: figures{}}
 	flag.IntVar(&b.jobs, "jobs", 40000, "jobs that are worked off in a measurement")
-	flag.BoolVar(&b.short, "short", false, "without the scenes of a million rows and the idle worker; never writes a page")
-	flag.StringVar(&b.only, "only", "", "these parts alone, with commas: mysql, mariadb, side (MySQL beside MariaDB), postgres, sqlite")
+	flag.BoolVar(&b.short, "short", false, "without the scenes of a million rows and the idle worker; never writes a "+
+		"page")
+	flag.StringVar(&b.only, "only", "", "these parts alone, with commas: mysql, mariadb, side (MySQL beside "+
+		"MariaDB), postgres, sqlite")
 	flag.Parse()
 	err := b.run(ctx)
 	stop()
@@ -55,7 +57,8 @@ type part struct {
 
 func (b *bench) run(ctx context.Context) error {
 	wanted := strings.Split(b.only, ",")
-	parts := []part{{"mysql", b.mySQL}, {"mariadb", b.mariaDB}, {"side", b.sideBySide}, {"postgres", b.postgres}, {"sqlite", b.sqlite}}
+	parts := []part{{"mysql", b.mySQL}, {"mariadb", b.mariaDB}, {"side", b.sideBySide}, {"postgres", b.postgres},
+		{"sqlite", b.sqlite}}
 	for _, name := range wanted {
 		if name != "" && !slices.ContainsFunc(parts, func(p part) bool { return p.name == name }) {
 			return fmt.Errorf("there is no part %q", name)
@@ -83,7 +86,8 @@ func (b *bench) report() string {
 	}
 	tables := []*table{b.found.targets()}
 	if len(b.servers) > 0 {
-		tables = append(tables, &table{title: "Servers", note: "What decides the cost of a commit, as each server says it of itself; the run ends with an error where MySQL and MariaDB differ.",
+		tables = append(tables, &table{title: "Servers", note: "What decides the cost of a commit, as each server " +
+			"says it of itself; the run ends with an error where MySQL and MariaDB differ.",
 			head: append([]string{"server", "version"}, servers.SettingNames...), rows: b.servers})
 	}
 	for _, t := range append(tables, b.tables...) {

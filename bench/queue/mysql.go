@@ -59,7 +59,8 @@ func (b *bench) setUp(ctx context.Context, s *servers.Server) error {
 		}
 		for i, name := range servers.SettingNames {
 			if row[i+2] != before[i+2] {
-				return fmt.Errorf("%s is set up otherwise than %s: %s is %s, not %s", s.Name, before[0], name, row[i+2], before[i+2])
+				return fmt.Errorf("%s is set up otherwise than %s: %s is %s, not %s", s.Name, before[0], name,
+					row[i+2], before[i+2])
 			}
 		}
 	}
@@ -70,7 +71,9 @@ func (b *bench) setUp(ctx context.Context, s *servers.Server) error {
 // besideLaravel measures Laravel's own commands and ours on the same server.
 func (b *bench) besideLaravel(ctx context.Context, o *ours, l *laravel) error {
 	name := strings.ToLower(o.server.Name)
-	t := b.table("Throughput beside Laravel, "+o.server.Name, "Jobs that do nothing; ours with a line of history each. A ratio is to Laravel's same work (one worker, one process), above 1 in our favour: by jobs a second, and by processor time of client and server together.",
+	t := b.table("Throughput beside Laravel, "+o.server.Name, "Jobs that do nothing; ours with a line of history "+
+		"each. A ratio is to Laravel's same work (one worker, one process), above 1 in our favour: by jobs a second, "+
+		"and by processor time of client and server together.",
 		append(append([]string{}, costHead...), "speed : Laravel", "CPU : Laravel")...)
 	var single, bulk, drained cost
 	if l != nil {
@@ -95,15 +98,27 @@ func (b *bench) besideLaravel(ctx context.Context, o *ours, l *laravel) error {
 		figure string
 		work   func() (cost, error)
 	}{
-		{"cmsjobs: enqueue one by one, 1 caller", single, "enqueue 1", func() (cost, error) { return o.enqueue(ctx, b.jobs/20, 1) }},
-		{"cmsjobs: enqueue one by one, 10 callers", single, "enqueue 10", func() (cost, error) { return o.enqueue(ctx, b.jobs/10, 10) }},
+		{"cmsjobs: enqueue one by one, 1 caller", single, "enqueue 1", func() (cost, error) {
+			return o.enqueue(ctx, b.jobs/20, 1)
+		}},
+		{"cmsjobs: enqueue one by one, 10 callers", single, "enqueue 10", func() (cost, error) {
+			return o.enqueue(ctx, b.jobs/10, 10)
+		}},
 		{"cmsjobs: enqueue in bulk (1,000)", bulk, "bulk", func() (cost, error) {
 			return measure(o.server, b.jobs, func() error { return o.fill(ctx, b.jobs, asItIs) })
 		}},
-		{"cmsjobs: 10 slots, nothing ahead (default)", drained, "default", func() (cost, error) { return o.rest(ctx, b.jobs/4, 10, 0) }},
-		{"cmsjobs: 1 slot, strictly one after the other", drained, "1", func() (cost, error) { return o.rest(ctx, b.jobs/10, 1, 0) }},
-		{"cmsjobs: 10 slots, 1,000 ahead", drained, "10", func() (cost, error) { return o.rest(ctx, b.jobs, 10, 1000) }},
-		{"cmsjobs: 100 slots, 2,000 ahead (best)", drained, "best", func() (cost, error) { return o.rest(ctx, b.jobs, 100, 2000) }},
+		{"cmsjobs: 10 slots, nothing ahead (default)", drained, "default", func() (cost, error) {
+			return o.rest(ctx, b.jobs/4, 10, 0)
+		}},
+		{"cmsjobs: 1 slot, strictly one after the other", drained, "1", func() (cost, error) {
+			return o.rest(ctx, b.jobs/10, 1, 0)
+		}},
+		{"cmsjobs: 10 slots, 1,000 ahead", drained, "10", func() (cost, error) {
+			return o.rest(ctx, b.jobs, 10, 1000)
+		}},
+		{"cmsjobs: 100 slots, 2,000 ahead (best)", drained, "best", func() (cost, error) {
+			return o.rest(ctx, b.jobs, 100, 2000)
+		}},
 	} {
 		say("%s", m.name)
 		c, err := m.work()
@@ -134,7 +149,9 @@ func (o *ours) rest(ctx context.Context, n, slots, prefetch int) (cost, error) {
 
 func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 	say("pick-up")
-	t := b.table("Pick-up by an idle worker, "+o.server.Name+", ms", "From the call that enqueues to the start of the handler. Ours is woken by an enqueue through the API, CLI or client on the same host; Laravel sleeps 3 s between polls (its default). An INSERT by others: [see below](#other-programs-inserts).",
+	t := b.table("Pick-up by an idle worker, "+o.server.Name+", ms", "From the call that enqueues to the start of "+
+		"the handler. Ours is woken by an enqueue through the API, CLI or client on the same host; Laravel sleeps 3 "+
+		"s between polls (its default). An INSERT by others: [see below](#other-programs-inserts).",
 		"who", "p50", "p99", "jobs")
 	if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE jobs"); err != nil {
 		return err
@@ -157,7 +174,9 @@ func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 // down the other measurements.
 func (b *bench) depths(ctx context.Context, name string, start func() (*servers.Server, error)) error {
 	return withServer(start, func(server *servers.Server) error {
-		t := b.table("One claim over a deep queue, "+name+", ms", "A fresh process claims and settles one job at a time. Its first claim finds the way past what is not due or not ours; a claim that finds nothing in reach goes on where it stopped.",
+		t := b.table("One claim over a deep queue, "+name+", ms", "A fresh process claims and settles one job at a "+
+			"time. Its first claim finds the way past what is not due or not ours; a claim that finds nothing in "+
+			"reach goes on where it stopped.",
 			"before the jobs", "index", "first", "p50", "p99")
 		figure := strings.ToLower(name)
 		for _, indexed := range []bool{true, false} {
@@ -177,7 +196,8 @@ func (b *bench) depths(ctx context.Context, name string, start func() (*servers.
 				if indexed {
 					b.found[figure+" p99 "+s.name] = at(rest, 0.99)
 				}
-				t.add(s.name, map[bool]string{true: "offered", false: "Laravel's own"}[indexed], fmt.Sprintf("%.2f", float64(first.Microseconds())/1000),
+				t.add(s.name, map[bool]string{true: "offered", false: "Laravel's own"}[indexed],
+					fmt.Sprintf("%.2f", float64(first.Microseconds())/1000),
 					fmt.Sprintf("%.2f", at(rest, 0.5)), fmt.Sprintf("%.2f", at(rest, 0.99)))
 			}
 			if err := o.db.Close(); err != nil {
@@ -185,7 +205,8 @@ func (b *bench) depths(ctx context.Context, name string, start func() (*servers.
 			}
 		}
 		b.found.ratio(figure+" deep", figure+" p99 5,000,000 waiting", figure+" p99 1,000 waiting")
-		b.found.ratio(figure+" snapshot", figure+" p99 100,000 waiting, a long transaction open", figure+" p99 100,000 waiting")
+		b.found.ratio(figure+" snapshot", figure+" p99 100,000 waiting, a long transaction open",
+			figure+" p99 100,000 waiting")
 		return nil
 	})
 }
@@ -209,11 +230,15 @@ func (b *bench) idles(ctx context.Context, o *ours) error {
 	if err != nil {
 		return err
 	}
-	for name, value := range map[string]float64{"queries": i.queries, "cpu": i.client, "memory": i.memory, "own": i.own, "touched": i.touched} {
+	for name, value := range map[string]float64{"queries": i.queries, "cpu": i.client, "memory": i.memory,
+		"own": i.own, "touched": i.touched} {
 		b.found[strings.ToLower(o.server.Name)+" idle "+name] = value
 	}
-	t := b.table("An idle `cmsjobs work`, "+o.server.Name, "Resident is with the pages of the program's file that were touched since the start, which all its processes share and the system takes back when it wants.",
-		"queries/s", "client, % of a core", "server, % of a core", "resident MiB", "of it the program's own memory", "of it touched in 15 idle seconds")
-	t.add(fmt.Sprintf("%.1f", i.queries), fmt.Sprintf("%.2f", i.client), fmt.Sprintf("%.2f", i.server), fmt.Sprintf("%.1f", i.memory), fmt.Sprintf("%.1f", i.own), fmt.Sprintf("%.1f", i.touched))
+	t := b.table("An idle `cmsjobs work`, "+o.server.Name, "Resident is with the pages of the program's file that "+
+		"were touched since the start, which all its processes share and the system takes back when it wants.",
+		"queries/s", "client, % of a core", "server, % of a core", "resident MiB", "of it the program's own memory",
+		"of it touched in 15 idle seconds")
+	t.add(fmt.Sprintf("%.1f", i.queries), fmt.Sprintf("%.2f", i.client), fmt.Sprintf("%.2f", i.server),
+		fmt.Sprintf("%.1f", i.memory), fmt.Sprintf("%.1f", i.own), fmt.Sprintf("%.1f", i.touched))
 	return nil
 }

@@ -125,7 +125,8 @@ func (o *ours) worker(slots, prefetch int, change func(*jobs.Config)) (*jobs.Wor
 	host, _ := os.Hostname()
 	c := jobs.Config{Source: o.store, Workers: o.store, Registry: o.registry, Now: time.Now, Wake: o.wake,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:bench", host, os.Getpid()), Host: host, PID: os.Getpid()}, Slots: slots, Prefetch: prefetch}
+		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:bench", host, os.Getpid()), Host: host, PID: os.Getpid()},
+		Slots:  slots, Prefetch: prefetch}
 	change(&c)
 	return jobs.NewWorker(c)
 }
@@ -156,7 +157,11 @@ func (o *ours) pickUp(ctx context.Context, n int) ([]time.Duration, error) {
 	started := make(chan time.Time, 1)
 	jobs.Handle(registry, noop, func(context.Context, jobs.Job, struct{}) error { started <- time.Now(); return nil })
 	settled := make(chan struct{}, 1)
-	w, err := o.worker(1, 0, func(c *jobs.Config) { c.Registry, c.Ended = registry, func(jobs.Settlement) { settled <- struct{}{} } })
+	w, err := o.worker(1, 0, func(c *jobs.Config) {
+		c.Registry, c.Ended = registry, func(jobs.Settlement) {
+			settled <- struct{}{}
+		}
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -50,7 +50,8 @@ func runPeer(s *servers.Server, cmd *exec.Cmd) (peerFigures, error) {
 		}
 		time.Sleep(200 * time.Millisecond) // connections that it closed have ended
 		now := s.CPU()
-		f.costs[l.Name] = cost{l.Jobs, time.Duration(l.Seconds * float64(time.Second)), time.Duration(l.ClientCPU * float64(time.Second)), now - before}
+		f.costs[l.Name] = cost{l.Jobs, time.Duration(l.Seconds * float64(time.Second)),
+			time.Duration(l.ClientCPU * float64(time.Second)), now - before}
 		before = now
 		for _, ms := range l.Times {
 			f.pickUp = append(f.pickUp, time.Duration(ms*float64(time.Millisecond)))
@@ -110,7 +111,8 @@ const graphileVersion = "graphile-worker@0.18.0"
 
 func graphile(ctx context.Context, s *servers.Server, n int) (peerFigures, error) {
 	return withDatabase(s, func(dsn, dir string) (peerFigures, error) {
-		err := available(exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "--loglevel=error", graphileVersion))
+		err := available(exec.CommandContext(ctx, "npm", "install", "--prefix", dir, "--no-audit", "--no-fund",
+			"--loglevel=error", graphileVersion))
 		if err != nil {
 			return peerFigures{}, err
 		}

@@ -28,8 +28,11 @@ func (b *bench) postgres(ctx context.Context) error {
 		return err
 	}
 	defer o.db.Close()
-	t := b.table("Throughput beside River and graphile-worker, PostgreSQL", "The same server for all; ours with a line of history each, River keeps its rows as history, graphile-worker keeps none. Ratios to the peer's same work, above 1 in our favour.",
-		append(append([]string{}, costHead...), "speed : River", "CPU : River", "speed : graphile", "CPU : graphile")...)
+	t := b.table("Throughput beside River and graphile-worker, PostgreSQL", "The same server for all; ours with a "+
+		"line of history each, River keeps its rows as history, graphile-worker keeps none. Ratios to the peer's "+
+		"same work, above 1 in our favour.",
+		append(append([]string{}, costHead...), "speed : River", "CPU : River", "speed : graphile",
+			"CPU : graphile")...)
 	b.found.peers(r, g)
 	for _, name := range []string{"enqueue 1", "enqueue 10", "bulk", "drain default 10", "drain tuned"} {
 		for who, f := range map[string]peerFigures{"River": r, "graphile-worker": g} {
@@ -42,14 +45,24 @@ func (b *bench) postgres(ctx context.Context) error {
 		name, peer, figure string
 		work               func() (cost, error)
 	}{
-		{"cmsjobs: enqueue one by one, 1 caller", "enqueue 1", "postgres enqueue 1", func() (cost, error) { return o.enqueue(ctx, b.jobs/20, 1) }},
-		{"cmsjobs: enqueue one by one, 10 callers", "enqueue 10", "postgres enqueue 10", func() (cost, error) { return o.enqueue(ctx, b.jobs/10, 10) }},
+		{"cmsjobs: enqueue one by one, 1 caller", "enqueue 1", "postgres enqueue 1", func() (cost, error) {
+			return o.enqueue(ctx, b.jobs/20, 1)
+		}},
+		{"cmsjobs: enqueue one by one, 10 callers", "enqueue 10", "postgres enqueue 10", func() (cost, error) {
+			return o.enqueue(ctx, b.jobs/10, 10)
+		}},
 		{"cmsjobs: enqueue in bulk (1,000)", "bulk", "postgres bulk", func() (cost, error) {
 			return measure(o.server, b.jobs, func() error { return o.fill(ctx, b.jobs, asItIs) })
 		}},
-		{"cmsjobs: 1 slot, strictly one after the other", "", "postgres 1", func() (cost, error) { return o.rest(ctx, b.jobs/20, 1, 0) }},
-		{"cmsjobs: 10 slots, nothing ahead (default)", "drain default 10", "postgres default", func() (cost, error) { return o.rest(ctx, b.jobs/4, 10, 0) }},
-		{"cmsjobs: 100 slots, 2,000 ahead (best)", "drain tuned", "postgres best", func() (cost, error) { return o.rest(ctx, b.jobs, 100, 2000) }},
+		{"cmsjobs: 1 slot, strictly one after the other", "", "postgres 1", func() (cost, error) {
+			return o.rest(ctx, b.jobs/20, 1, 0)
+		}},
+		{"cmsjobs: 10 slots, nothing ahead (default)", "drain default 10", "postgres default", func() (cost, error) {
+			return o.rest(ctx, b.jobs/4, 10, 0)
+		}},
+		{"cmsjobs: 100 slots, 2,000 ahead (best)", "drain tuned", "postgres best", func() (cost, error) {
+			return o.rest(ctx, b.jobs, 100, 2000)
+		}},
 	} {
 		say("%s (PostgreSQL)", m.name)
 		c, err := m.work()

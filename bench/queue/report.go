@@ -31,7 +31,8 @@ func (t *table) markdown() string {
 // costRow is a row of a table of costs: figures, and ratios to a peer's row.
 // A ratio above 1 is in the first one's favour.
 func costRow(name string, c cost, peers ...cost) []string {
-	row := []string{name, fmt.Sprintf("%.0f", c.rate()), fmt.Sprintf("%.0f", c.clientJob()), fmt.Sprintf("%.0f", c.serverJob())}
+	row := []string{name, fmt.Sprintf("%.0f", c.rate()), fmt.Sprintf("%.0f", c.clientJob()),
+		fmt.Sprintf("%.0f", c.serverJob())}
 	for _, p := range peers {
 		if p.jobs == 0 || c.jobs == 0 {
 			row = append(row, "–", "–")
@@ -53,5 +54,6 @@ func spread(name string, took []time.Duration) []string {
 	if len(took) == 0 {
 		return []string{name, "–", "–", "0"}
 	}
-	return []string{name, fmt.Sprintf("%.2f", at(took, 0.5)), fmt.Sprintf("%.2f", at(took, 0.99)), fmt.Sprint(len(took))}
+	return []string{name, fmt.Sprintf("%.2f", at(took, 0.5)), fmt.Sprintf("%.2f", at(took, 0.99)),
+		fmt.Sprint(len(took))}
 }

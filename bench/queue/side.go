@@ -22,7 +22,8 @@ func (b *bench) sideBySide(ctx context.Context) error {
 // inTurns measures each way to drain five times a server and takes the median.
 func (b *bench) inTurns(ctx context.Context, list ...*servers.Server) error {
 	const rounds = 5
-	t := b.table("MySQL beside MariaDB", fmt.Sprintf("The same work on both servers in turns, %d rounds; the medians, and the slowest and the fastest round. A ratio is MySQL's to MariaDB's.", rounds),
+	t := b.table("MySQL beside MariaDB", fmt.Sprintf("The same work on both servers in turns, %d rounds; the "+
+		"medians, and the slowest and the fastest round. A ratio is MySQL's to MariaDB's.", rounds),
 		"what", "MySQL jobs/s", "MariaDB jobs/s", "MySQL : MariaDB")
 	var all []*ours
 	for _, s := range list {

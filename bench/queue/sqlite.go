@@ -25,7 +25,8 @@ func (b *bench) sqlite(ctx context.Context) error {
 		return err
 	}
 	defer o.db.Close()
-	t := b.table("Throughput on SQLite", "One process, one file, synchronous=FULL for both; ours with a line of history each, backlite keeps its finished tasks. All processor time is the client's.",
+	t := b.table("Throughput on SQLite", "One process, one file, synchronous=FULL for both; ours with a line of "+
+		"history each, backlite keeps its finished tasks. All processor time is the client's.",
 		append(append([]string{}, costHead...), "speed : backlite", "CPU : backlite")...)
 	for _, name := range []string{"enqueue 1", "bulk", "drain tuned"} {
 		if c, there := l.costs[name]; there {
@@ -37,13 +38,21 @@ func (b *bench) sqlite(ctx context.Context) error {
 		name, peer, figure string
 		work               func() (cost, error)
 	}{
-		{"cmsjobs: enqueue one by one, 1 caller", "enqueue 1", "sqlite enqueue 1", func() (cost, error) { return o.enqueue(ctx, b.jobs/20, 1) }},
+		{"cmsjobs: enqueue one by one, 1 caller", "enqueue 1", "sqlite enqueue 1", func() (cost, error) {
+			return o.enqueue(ctx, b.jobs/20, 1)
+		}},
 		{"cmsjobs: enqueue in bulk (1,000)", "bulk", "sqlite bulk", func() (cost, error) {
 			return measure(o.server, b.jobs, func() error { return o.fill(ctx, b.jobs, asItIs) })
 		}},
-		{"cmsjobs: 1 slot, strictly one after the other", "", "sqlite 1", func() (cost, error) { return o.rest(ctx, b.jobs/10, 1, 0) }},
-		{"cmsjobs: 10 slots, nothing ahead (default)", "", "sqlite default", func() (cost, error) { return o.rest(ctx, b.jobs/4, 10, 0) }},
-		{"cmsjobs: 100 slots, 2,000 ahead (best)", "drain tuned", "sqlite best", func() (cost, error) { return o.rest(ctx, b.jobs, 100, 2000) }},
+		{"cmsjobs: 1 slot, strictly one after the other", "", "sqlite 1", func() (cost, error) {
+			return o.rest(ctx, b.jobs/10, 1, 0)
+		}},
+		{"cmsjobs: 10 slots, nothing ahead (default)", "", "sqlite default", func() (cost, error) {
+			return o.rest(ctx, b.jobs/4, 10, 0)
+		}},
+		{"cmsjobs: 100 slots, 2,000 ahead (best)", "drain tuned", "sqlite best", func() (cost, error) {
+			return o.rest(ctx, b.jobs, 100, 2000)
+		}},
 	} {
 		say("%s (SQLite)", m.name)
 		c, err := m.work()

@@ -38,7 +38,9 @@ func (f figures) ratio(name, a, b string) {
 
 // peers notes what River and graphile-worker did.
 func (f figures) peers(river, graphile peerFigures) {
-	for name, c := range map[string]cost{"river": river.costs["drain tuned"], "river enqueue 1": river.costs["enqueue 1"], "river enqueue 10": river.costs["enqueue 10"], "graphile": graphile.costs["drain tuned"]} {
+	for name, c := range map[string]cost{"river": river.costs["drain tuned"],
+		"river enqueue 1": river.costs["enqueue 1"], "river enqueue 10": river.costs["enqueue 10"],
+		"graphile": graphile.costs["drain tuned"]} {
 		if c.jobs > 0 {
 			f[name] = c.rate()
 		}
@@ -47,10 +49,12 @@ func (f figures) peers(river, graphile peerFigures) {
 
 // targets compares the run with what is aimed at.
 func (f figures) targets() *table {
-	t := &table{title: "Against the aims", note: "Each ratio is of two figures of this run, jobs a second.", head: []string{"what", "this run", "aim", ""}}
+	t := &table{title: "Against the aims", note: "Each ratio is of two figures of this run, jobs a second.",
+		head: []string{"what", "this run", "aim", ""}}
 	aims := []target{
 		f.over("drain, MySQL : MariaDB, in turns", "side mysql best", "side mariadb best", 0.9),
-		f.over("drain, 10 slots and nothing ahead (default), MySQL : MariaDB, in turns", "side mysql default", "side mariadb default", 0.9),
+		f.over("drain, 10 slots and nothing ahead (default), MySQL : MariaDB, in turns", "side mysql default",
+			"side mariadb default", 0.9),
 	}
 	for _, server := range []string{"MySQL", "MariaDB"} {
 		aims = append(aims, f.onMySQL(server)...)

@@ -9,7 +9,8 @@ import (
 // An aim is printed with the figure it was measured by, met or missed, and left out
 // where a figure is missing.
 func TestAimsAreMetOrMissed(t *testing.T) {
-	f := figures{"mysql best": 6100, "mysql laravel": 100, "side mysql best": 85, "side mariadb best": 100, "mysql idle queries": 1.5}
+	f := figures{"mysql best": 6100, "mysql laravel": 100, "side mysql best": 85, "side mariadb best": 100,
+		"mysql idle queries": 1.5}
 	rows := map[string][]string{}
 	for _, row := range f.targets().rows {
 		rows[row[0]] = row[1:]
@@ -30,8 +31,10 @@ func TestAimsAreMetOrMissed(t *testing.T) {
 
 // What a commit costs is stated for each server, once.
 func TestTheReportStatesTheServers(t *testing.T) {
-	b := &bench{found: figures{}, short: true, servers: [][]string{{"MySQL", "9.7.4", "1", "ON", "O_DIRECT", "OFF", "536870912"}}}
-	for _, want := range []string{"| server | version | innodb_flush_log_at_trx_commit |", "| MySQL | 9.7.4 | 1 | ON |", "A short run"} {
+	b := &bench{found: figures{}, short: true, servers: [][]string{
+		{"MySQL", "9.7.4", "1", "ON", "O_DIRECT", "OFF", "536870912"}}}
+	for _, want := range []string{"| server | version | innodb_flush_log_at_trx_commit |",
+		"| MySQL | 9.7.4 | 1 | ON |", "A short run"} {
 		if !strings.Contains(b.report(), want) {
 			t.Errorf("the report lacks %q", want)
 		}

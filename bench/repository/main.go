@@ -104,7 +104,8 @@ func (b bench) run(ctx context.Context) (string, error) {
 				return "", ctx.Err()
 			}
 			costs[i] = append(costs[i], one)
-			fmt.Fprintf(os.Stderr, "%s, %s: %s %s %v\n", p.name, step, one.wall.Round(10*time.Millisecond), one.says, one.err)
+			fmt.Fprintf(os.Stderr, "%s, %s: %s %s %v\n", p.name, step, one.wall.Round(10*time.Millisecond), one.says,
+				one.err)
 		}
 	}
 	return b.report(programs, costs), nil
@@ -176,8 +177,10 @@ func (b bench) compare(ctx context.Context, into string) error {
 
 func (b bench) report(programs []program, costs [][]cost) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s: `make bench-repository`. %d files, %.1f GB that do not compress; a hundredth of the files changes. "+
-		"Seconds by the clock (seconds of processor time, largest memory in MB, MB stored); pages of files may be cached.\n\n",
+	fmt.Fprintf(&s, "%s, %s: `make bench-repository`. %d files, %.1f GB that do not compress; a hundredth of the "+
+		"files changes. "+
+		"Seconds by the clock (seconds of processor time, largest memory in MB, MB stored); pages of files may be "+
+		"cached.\n\n",
 		time.Now().Format(time.DateOnly), page.Machine(), b.files, float64(b.bytes)/1e9)
 	s.WriteString("| who | " + strings.Join(steps, " | ") + " |\n|---" + strings.Repeat("|---", len(steps)) + "|\n")
 	for i, p := range programs {

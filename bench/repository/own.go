@@ -52,7 +52,8 @@ func (b bench) own(ctx context.Context, step string) error {
 		if err != nil {
 			return err
 		}
-		done, err := r.Restore(ctx, repository.RestoreRequest{Backup: record, Into: filepath.Join(b.dir, "restored-"+name)})
+		done, err := r.Restore(ctx, repository.RestoreRequest{
+			Backup: record, Into: filepath.Join(b.dir, "restored-"+name)})
 		if err == nil {
 			fmt.Printf("%d files, %d requests", done.Files, r.Operations().Requests())
 		}

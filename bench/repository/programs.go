@@ -36,7 +36,8 @@ func (b bench) programs() ([]program, error) {
 	}
 	if _, err := exec.LookPath("restic"); err == nil {
 		all = append(all, program{name: "restic (encrypted)", repo: "restic", step: b.restic,
-			env: []string{"RESTIC_PASSWORD=bench", "RESTIC_CACHE_DIR=" + filepath.Join(b.dir, "restic-cache"), "RESTIC_PROGRESS_FPS=0.01"}})
+			env: []string{"RESTIC_PASSWORD=bench", "RESTIC_CACHE_DIR=" + filepath.Join(b.dir, "restic-cache"),
+				"RESTIC_PROGRESS_FPS=0.01"}})
 	}
 	return all, nil
 }
@@ -53,7 +54,8 @@ func (b bench) tar(step, repo, into string) []string {
 	case "restore":
 		return shell(`mkdir "$2"; zstd -dcq "$1/changed.tar.zst" | tar -xf - -C "$2"`, repo, into)
 	}
-	return shell(`tar -cf - -C "$1" . | zstd -1 -T0 -q -o "$2"; sync "$2"`, b.source(), filepath.Join(repo, step+".tar.zst"))
+	return shell(`tar -cf - -C "$1" . | zstd -1 -T0 -q -o "$2"; sync "$2"`, b.source(),
+		filepath.Join(repo, step+".tar.zst"))
 }
 
 func (b bench) restic(step, repo, into string) []string {

@@ -57,7 +57,8 @@ type measured struct {
 }
 
 func (m measured) row() string {
-	return fmt.Sprintf("| %d | %d | %d | %s | %d | %d | %.1f | %.0f |\n", m.depth, m.claimers, m.take, m.mode, m.claim.Microseconds(), m.end.Microseconds(), m.rows, m.rate)
+	return fmt.Sprintf("| %d | %d | %d | %s | %d | %d | %.1f | %.0f |\n", m.depth, m.claimers, m.take, m.mode,
+		m.claim.Microseconds(), m.end.Microseconds(), m.rows, m.rate)
 }
 
 // deepen brings the queue to so many waiting rows.
@@ -169,7 +170,8 @@ type claimer struct {
 }
 
 func (c *claimer) claim(ctx context.Context) error {
-	got, err := c.store.Claim(ctx, jobs.ClaimRequest{Worker: c.name, Queues: []string{"default"}, Limit: c.take, Lease: time.Hour})
+	got, err := c.store.Claim(ctx, jobs.ClaimRequest{Worker: c.name, Queues: []string{"default"}, Limit: c.take,
+		Lease: time.Hour})
 	if err != nil && database.Classify(err).Trouble() {
 		return nil // a deadlock that was not won: it asks again
 	}

@@ -76,7 +76,8 @@ func simulate(f fleet, length time.Duration) outcome {
 		s.now = e.at
 		s.happen(e)
 	}
-	o := outcome{rate: float64(s.jobs) / length.Seconds(), busy: s.ran.Seconds() / (length.Seconds() * float64(f.workers*f.slots))}
+	o := outcome{rate: float64(s.jobs) / length.Seconds(),
+		busy: s.ran.Seconds() / (length.Seconds() * float64(f.workers*f.slots))}
 	if slices.Sort(s.waits); len(s.waits) > 0 {
 		o.median, o.most = s.waits[len(s.waits)/2], s.waits[len(s.waits)*99/100]
 	}

@@ -19,8 +19,13 @@ func TestTheSimulationKeepsBothLimits(t *testing.T) {
 		f    fleet
 		want float64
 	}{
-		"slots":  {fleet{workers: 10, slots: 8, cores: 2, length: time.Second, costs: even(time.Microsecond, time.Microsecond)}, 80},
-		"server": {fleet{workers: 1000, slots: 1, cores: 2, length: time.Millisecond, costs: even(8*time.Millisecond, 8*time.Millisecond)}, 125}, // 2 cores / 16 ms a job
+		"slots": {
+			fleet{workers: 10, slots: 8, cores: 2, length: time.Second,
+				costs: even(time.Microsecond, time.Microsecond)}, 80},
+		// 2 cores / 16 ms a job
+		"server": {
+			fleet{workers: 1000, slots: 1, cores: 2, length: time.Millisecond,
+				costs: even(8*time.Millisecond, 8*time.Millisecond)}, 125},
 	} {
 		got := simulate(c.f, 30*time.Second)
 		if math.Abs(got.rate-c.want) > c.want/10 {

@@ -31,7 +31,8 @@ type Server struct {
 // durable are the options that decide what a commit costs. MySQL and MariaDB get the
 // same: each commit waits for the disk, pages are written twice, and there is no
 // binary log, which is MariaDB's default.
-var durable = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON", "--skip-log-bin", "--innodb-buffer-pool-size=512M"}
+var durable = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON", "--skip-log-bin",
+	"--innodb-buffer-pool-size=512M"}
 
 // MySQL starts a MySQL that is as durable as MariaDB.
 func MySQL() (*Server, error) {
@@ -59,7 +60,8 @@ func LoggedMariaDB() (*Server, error) {
 }
 
 // SettingNames are the variables that decide what a commit costs.
-var SettingNames = []string{"innodb_flush_log_at_trx_commit", "innodb_doublewrite", "innodb_flush_method", "log_bin", "innodb_buffer_pool_size"}
+var SettingNames = []string{"innodb_flush_log_at_trx_commit", "innodb_doublewrite", "innodb_flush_method", "log_bin",
+	"innodb_buffer_pool_size"}
 
 // Settings are the name, the version and the values of SettingNames of a running
 // MySQL or MariaDB, as the server says them.

@@ -12,7 +12,8 @@ import (
 // effects looks at what the jobs left behind: what is published, drawn, mapped,
 // added up, put aside and rung. Each line it returns is a violation.
 func (l *lab) effects(ctx context.Context) (facts, wrong []string) {
-	for _, look := range []func(context.Context) (string, []string, error){l.publications, l.pictures, l.sitemaps, l.sums, l.backups, l.ticks, l.foreign} {
+	for _, look := range []func(context.Context) (string, []string, error){l.publications, l.pictures, l.sitemaps,
+		l.sums, l.backups, l.ticks, l.foreign} {
 		fact, faults, err := look(ctx)
 		if err != nil {
 			faults = append(faults, err.Error())
@@ -24,7 +25,8 @@ func (l *lab) effects(ctx context.Context) (facts, wrong []string) {
 
 func (l *lab) publications(ctx context.Context) (string, []string, error) {
 	var public, drafts int
-	err := l.db.QueryRowContext(ctx, "SELECT COALESCE(SUM(status = 'published'), 0), COALESCE(SUM(status <> 'published'), 0) FROM posts WHERE name LIKE 'soak %'").Scan(&public, &drafts)
+	err := l.db.QueryRowContext(ctx, "SELECT COALESCE(SUM(status = 'published'), 0), COALESCE(SUM(status <> "+
+		"'published'), 0) FROM posts WHERE name LIKE 'soak %'").Scan(&public, &drafts)
 	var faults []string
 	if lost := drafts - l.unasked("content.publish"); lost > 0 {
 		faults = append(faults, fmt.Sprintf("%d posts are still drafts", lost))
@@ -80,19 +82,22 @@ func (l *lab) sitemaps(ctx context.Context) (string, []string, error) {
 // sums holds the roll-up against the lines that were imported.
 func (l *lab) sums(ctx context.Context) (string, []string, error) {
 	var raw, sum int
-	if err := l.db.GetContext(ctx, &raw, "SELECT COUNT(*) FROM cmsjobs_page_views WHERE path LIKE '/blog/soak-%'"); err != nil {
+	if err := l.db.GetContext(ctx, &raw,
+		"SELECT COUNT(*) FROM cmsjobs_page_views WHERE path LIKE '/blog/soak-%'"); err != nil {
 		return "", nil, err
 	}
 	if err := l.db.GetContext(ctx, &sum, "SELECT COALESCE(SUM(views), 0) FROM cmsjobs_analytics_hourly"); err != nil {
 		return "", nil, err
 	}
 	var others int
-	if err := l.db.GetContext(ctx, &others, "SELECT COUNT(*) FROM cmsjobs_page_views WHERE kind = 'view' AND path NOT LIKE '/blog/soak-%'"); err != nil {
+	if err := l.db.GetContext(ctx, &others, "SELECT COUNT(*) FROM cmsjobs_page_views WHERE kind = 'view' AND path "+
+		"NOT LIKE '/blog/soak-%'"); err != nil {
 		return "", nil, err
 	}
 	var faults []string
 	if raw != l.load.views || sum != l.load.views+others {
-		faults = append(faults, fmt.Sprintf("%d visits were imported; %d are kept, %d of %d added up", l.load.views, raw, sum, l.load.views+others))
+		faults = append(faults, fmt.Sprintf("%d visits were imported; %d are kept, %d of %d added up", l.load.views,
+			raw, sum, l.load.views+others))
 	}
 	return fmt.Sprintf("%d visits imported and added up", l.load.views), faults, nil
 }
@@ -126,7 +131,9 @@ func (l *lab) backups(ctx context.Context) (string, []string, error) {
 func (l *lab) ticks(ctx context.Context) (string, []string, error) {
 	var ticks, uuids int
 	var first, last int64
-	err := l.db.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(DISTINCT uuid), COALESCE(MIN(tick), 0), COALESCE(MAX(tick), 0) FROM cmsjobs_ticks WHERE entry = 'soak' AND outcome = 'enqueued' AND tick >= ?", l.begun.UnixMilli()).Scan(&ticks, &uuids, &first, &last)
+	err := l.db.QueryRowContext(ctx, "SELECT COUNT(*), COUNT(DISTINCT uuid), COALESCE(MIN(tick), 0), "+
+		"COALESCE(MAX(tick), 0) FROM cmsjobs_ticks WHERE entry = 'soak' AND outcome = 'enqueued' AND tick >= ?",
+		l.begun.UnixMilli()).Scan(&ticks, &uuids, &first, &last)
 	if err != nil {
 		return "", nil, err
 	}

@@ -91,7 +91,8 @@ func (l *lab) cutNetwork(context.Context) error {
 
 func (l *lab) slowNetwork(context.Context) error {
 	l.did("network slow", 8*time.Second+aftermath)
-	if err := l.toxics.poison("database", "latency", map[string]any{"latency": 100, "jitter": 80}, 4*time.Second); err != nil {
+	if err := l.toxics.poison("database", "latency", map[string]any{"latency": 100, "jitter": 80},
+		4*time.Second); err != nil {
 		return err
 	}
 	return l.toxics.poison("database", "bandwidth", map[string]any{"rate": 8}, 4*time.Second)

@@ -42,7 +42,8 @@ func (l *lab) persist(ctx context.Context, statement string) (err error) {
 // ends within its grace period and a second.
 func (l *lab) termWhileTheServerHangs(ctx context.Context) error {
 	w := l.victim()
-	l.did("TERM while the server hangs", grace+10*time.Second+aftermath) // what it could not release waits for its lease
+	// what it could not release waits for its lease
+	l.did("TERM while the server hangs", grace+10*time.Second+aftermath)
 	if err := l.server.Signal(syscall.SIGSTOP); err != nil {
 		return err
 	}
@@ -95,7 +96,8 @@ func (l *lab) hostsOut(ctx context.Context) error {
 	call, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	var open int
-	if err := l.db.GetContext(call, &open, "SELECT COUNT(*) FROM cmsjobs_breakers WHERE state <> 'closed'"); err != nil {
+	if err := l.db.GetContext(call, &open,
+		"SELECT COUNT(*) FROM cmsjobs_breakers WHERE state <> 'closed'"); err != nil {
 		say("counting circuit breakers: %v", err)
 	}
 	l.mu.Lock()
@@ -156,10 +158,12 @@ func trueTimes(runs []run, jumps []jump) {
 // foreign looks for the rows that a plugin left in the queue.
 func (l *lab) foreign(ctx context.Context) (string, []string, error) {
 	var rows, touched int
-	err := l.db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(SUM(attempts > 0 OR reserved_at IS NOT NULL), 0) FROM jobs WHERE payload = ?", foreignPayload).Scan(&rows, &touched)
+	err := l.db.QueryRowContext(ctx, "SELECT COUNT(*), COALESCE(SUM(attempts > 0 OR reserved_at IS NOT NULL), 0) "+
+		"FROM jobs WHERE payload = ?", foreignPayload).Scan(&rows, &touched)
 	var faults []string
 	if rows != foreignRows || touched != 0 {
-		faults = append(faults, fmt.Sprintf("%d of %d rows of a plugin are there, %d of them touched", rows, foreignRows, touched))
+		faults = append(faults, fmt.Sprintf("%d of %d rows of a plugin are there, %d of them touched", rows,
+			foreignRows, touched))
 	}
 	return fmt.Sprintf("%d rows of a plugin in front of all, none touched", rows), faults, err
 }

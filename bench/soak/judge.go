@@ -192,7 +192,8 @@ func (c *trial) twice() {
 			}
 		}
 		for range max(0, r.attempt-last-1) {
-			c.again(began, r.started, fmt.Sprintf("started before attempt %d, and nobody knows what became of it", r.attempt), false)
+			c.again(began, r.started, fmt.Sprintf("started before attempt %d, and nobody knows what became of it",
+				r.attempt), false)
 		}
 		if r.outcome == "crashed" { // the service itself says that a start ended without a word
 			c.again(began, r.ended, fmt.Sprintf("lost attempt %d on the way", r.attempt), false)
@@ -224,7 +225,8 @@ func (c *trial) again(from, to time.Time, what string, never bool) {
 		c.report.Again++
 		return
 	}
-	c.report.Doubled = append(c.report.Doubled, fmt.Sprintf("%s %s, between %s and %s", c.name(), what, from.Format(clock), to.Format(clock)))
+	c.report.Doubled = append(c.report.Doubled, fmt.Sprintf("%s %s, between %s and %s", c.name(), what,
+		from.Format(clock), to.Format(clock)))
 }
 
 const clock = "15:04:05.000"
@@ -243,7 +245,8 @@ func (c *trial) late() (wait time.Duration, started bool) {
 	}
 	wait = start.Sub(c.asked.due)
 	if wait > c.patience && !c.explained(c.asked.due, start, true) {
-		c.report.Late = append(c.report.Late, fmt.Sprintf("%s started %v after it fell due at %s", c.name(), wait.Round(time.Millisecond), c.asked.due.Format(clock)))
+		c.report.Late = append(c.report.Late, fmt.Sprintf("%s started %v after it fell due at %s", c.name(),
+			wait.Round(time.Millisecond), c.asked.due.Format(clock)))
 	}
 	return wait, true
 }
@@ -255,7 +258,8 @@ func (c *trial) repeats(from, to time.Time) bool { return c.explained(from, to, 
 // only delay or without.
 func (c *trial) explained(from, to time.Time, delays bool) bool {
 	return slices.ContainsFunc(c.faults, func(f fault) bool {
-		return !f.until.Before(from) && !f.at.After(to) && (delays || !f.delays) && (f.kind == "" || f.kind == c.asked.kind)
+		return !f.until.Before(from) && !f.at.After(to) && (delays || !f.delays) &&
+			(f.kind == "" || f.kind == c.asked.kind)
 	})
 }
 

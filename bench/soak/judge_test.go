@@ -29,7 +29,8 @@ func calm() history {
 		},
 		waits: map[int]bool{}, failed: map[int]bool{3: true},
 		observed: map[string]bool{"webhook.deliver": true, "mail.send": true},
-		unsure:   map[string]bool{"mail.send": true}, onlyOnce: map[string]bool{"mail.send": true}, queueing: map[string]bool{},
+		unsure:   map[string]bool{"mail.send": true}, onlyOnce: map[string]bool{"mail.send": true},
+		queueing: map[string]bool{},
 		patience: 10 * time.Second,
 	}
 }
@@ -51,13 +52,16 @@ func TestTheJudgeFinds(t *testing.T) {
 	}{
 		"a job that is gone": {func(h *history) { h.runs = slices.Delete(h.runs, 1, 2) },
 			func(v report) []string { return v.Lost }, "cmsjobs.probe 2 is gone"},
-		"a job that never left the queue": {func(h *history) { h.runs = slices.Delete(h.runs, 1, 2); h.waits[2] = true },
+		"a job that never left the queue": {
+			func(h *history) { h.runs = slices.Delete(h.runs, 1, 2); h.waits[2] = true },
 			func(v report) []string { return v.Lost }, "still in the queue"},
 		"a job that says it is done, and nobody saw it": {func(h *history) { h.seen = h.seen[1:] },
 			func(v report) []string { return v.Lost }, "its effect was never seen"},
-		"a lost job, fault or not": {func(h *history) { h.runs = slices.Delete(h.runs, 1, 2); h.faults = []fault{kill} },
+		"a lost job, fault or not": {
+			func(h *history) { h.runs = slices.Delete(h.runs, 1, 2); h.faults = []fault{kill} },
 			func(v report) []string { return v.Lost }, "cmsjobs.probe 2 is gone"},
-		"an effect that came twice": {func(h *history) { h.seen = append(h.seen, seen{key: 1, at: at(0.12), accepted: true}) },
+		"an effect that came twice": {
+			func(h *history) { h.seen = append(h.seen, seen{key: 1, at: at(0.12), accepted: true}) },
 			func(v report) []string { return v.Doubled }, "webhook.deliver 1 had its effect twice"},
 		"an effect that came twice, but a fault lies between": {func(h *history) {
 			h.seen = append(h.seen, seen{key: 1, at: at(3), accepted: true})

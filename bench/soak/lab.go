@@ -53,7 +53,8 @@ type lab struct {
 // so that what was started can be ended.
 func newLab(ctx context.Context, keep bool) (*lab, error) {
 	l := &lab{keep: keep, brief: map[string]int{}}
-	for _, step := range []func(context.Context) error{l.folders, l.build, l.startServers, l.makeSite, l.configure, l.startTeam} {
+	for _, step := range []func(context.Context) error{l.folders, l.build, l.startServers, l.makeSite, l.configure,
+		l.startTeam} {
 		if err := step(ctx); err != nil {
 			return l, err
 		}
@@ -106,7 +107,8 @@ func (l *lab) startServers(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if l.server, err = jobstest.NewMariaDB("--innodb-flush-log-at-trx-commit=1", "--innodb-buffer-pool-size=256M"); err != nil {
+	if l.server, err = jobstest.NewMariaDB("--innodb-flush-log-at-trx-commit=1",
+		"--innodb-buffer-pool-size=256M"); err != nil {
 		return err
 	}
 	if err := os.Unsetenv("TMPDIR"); err != nil {
@@ -124,14 +126,16 @@ func (l *lab) startServers(ctx context.Context) (err error) {
 		return err
 	}
 	// The program's account is not root, whom read_only does not stop.
-	for _, statement := range []string{"CREATE DATABASE cms CHARACTER SET utf8mb4", "CREATE USER cms@'%'", "GRANT ALL ON cms.* TO cms@'%'"} {
+	for _, statement := range []string{"CREATE DATABASE cms CHARACTER SET utf8mb4", "CREATE USER cms@'%'",
+		"GRANT ALL ON cms.* TO cms@'%'"} {
 		_, failed := admin.ExecContext(ctx, statement)
 		err = errors.Join(err, failed)
 	}
 	if err := errors.Join(err, admin.Close()); err != nil {
 		return err
 	}
-	if l.db, err = database.Connect(ctx, database.ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/cms", l.server.Port)}); err != nil {
+	if l.db, err = database.Connect(ctx, database.ConnectOptions{
+		DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/cms", l.server.Port)}); err != nil {
 		return err
 	}
 	if l.mails, err = newMailSink(); err != nil {
@@ -148,19 +152,25 @@ func (l *lab) dsn(port int) string { return fmt.Sprintf("mysql://cms@127.0.0.1:%
 
 // makeSite fills the database and the folder as the demo does.
 func (l *lab) makeSite(ctx context.Context) error {
-	if err := command(ctx, l.binary, "--dsn", l.dsn(l.server.Port), "demo", "--seed-only", "--dir", l.site); err != nil {
+	if err := command(ctx, l.binary, "--dsn", l.dsn(l.server.Port), "demo", "--seed-only", "--dir",
+		l.site); err != nil {
 		return err
 	}
-	for key, value := range map[string]string{"indexnow_enabled": "1", "indexnow_api_key": "0123456789abcdef0123456789abcdef"} {
-		if _, err := l.db.ExecContext(ctx, "INSERT INTO settings (`key`, value) VALUES (?, ?)", key, value); err != nil {
+	for key, value := range map[string]string{
+		"indexnow_enabled": "1", "indexnow_api_key": "0123456789abcdef0123456789abcdef"} {
+		if _, err := l.db.ExecContext(ctx, "INSERT INTO settings (`key`, value) VALUES (?, ?)", key,
+			value); err != nil {
 			return err
 		}
 	}
 	// What a plugin left in the queue stands in front of everything, and another's
 	// trigger refuses some publications.
 	for _, statement := range []string{
-		fmt.Sprintf("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) SELECT 'default', '%s', 0, NULL, UNIX_TIMESTAMP() - 3600, UNIX_TIMESTAMP() - 3600 FROM seq_1_to_%d", foreignPayload, foreignRows),
-		"CREATE TRIGGER refuse BEFORE UPDATE ON posts FOR EACH ROW IF NEW.name LIKE 'refused %' THEN SIGNAL SQLSTATE '45000' SET MESSAGE_TEXT = 'a plugin refuses it'; END IF",
+		fmt.Sprintf("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) SELECT "+
+			"'default', '%s', 0, NULL, UNIX_TIMESTAMP() - 3600, UNIX_TIMESTAMP() - 3600 FROM seq_1_to_%d",
+			foreignPayload, foreignRows),
+		"CREATE TRIGGER refuse BEFORE UPDATE ON posts FOR EACH ROW IF NEW.name LIKE 'refused %' THEN SIGNAL SQLSTATE " +
+			"'45000' SET MESSAGE_TEXT = 'a plugin refuses it'; END IF",
 	} {
 		if _, err := l.db.ExecContext(ctx, statement); err != nil {
 			return err
@@ -171,8 +181,10 @@ func (l *lab) makeSite(ctx context.Context) error {
 
 // patientKinds are tried again often and soon: what is measured is whether work
 // is lost, not how long a site waits.
-var patientKinds = []string{"sitemap.generate", "sitemap.indexnow", "media.processImage", "mail.send", "backup.generate", "backup.verify", "analytics.process",
-	"cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup", "content.publish", "notification.send", "webhook.deliver", "cmsjobs.probe"}
+var patientKinds = []string{"sitemap.generate", "sitemap.indexnow", "media.processImage", "mail.send",
+	"backup.generate", "backup.verify", "analytics.process",
+	"cache.clear", "cache.clearExpired", "logs.cleanup", "queue.clean", "maintenance.cleanup", "content.publish",
+	"notification.send", "webhook.deliver", "cmsjobs.probe"}
 
 func (l *lab) configure(context.Context) error {
 	var kinds strings.Builder
@@ -194,7 +206,8 @@ media: {sizes: ["thumb:150x150", "medium:300x300", "large:800x800:fit"]}
 backup: {keep: 3, free_space: 64MiB, alert_after: 0s, min_interval: 0s}
 publish: {watch: true, every: 5s}
 log: {level: warn, format: text}
-`, l.site, lease, grace, filepath.Join(l.dir, "export"), kinds.String(), l.toxics.ports["mail"], 3*lease, l.hooks.url(1))
+`, l.site, lease, grace, filepath.Join(l.dir, "export"), kinds.String(), l.toxics.ports["mail"], 3*lease,
+		l.hooks.url(1))
 	return os.WriteFile(l.configFile(), []byte(text), 0o600)
 }
 
@@ -202,7 +215,8 @@ func (l *lab) configFile() string { return filepath.Join(l.dir, "cmsjobs.yaml") 
 
 // cmsjobs runs one command of the program beside its workers.
 func (l *lab) cmsjobs(ctx context.Context, words ...string) (string, error) {
-	c := exec.CommandContext(ctx, l.binary, append([]string{"--config", l.configFile(), "--dsn", l.dsn(l.server.Port)}, words...)...)
+	c := exec.CommandContext(ctx, l.binary, append([]string{"--config", l.configFile(), "--dsn", l.dsn(l.server.Port)},
+		words...)...)
 	out, err := c.Output()
 	var failed *exec.ExitError
 	if errors.As(err, &failed) {

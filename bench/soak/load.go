@@ -120,12 +120,15 @@ func (a *load) ask(ctx context.Context, batch []order) error {
 		if err != nil {
 			return err
 		}
-		rows[i], args = "(?, ?, 0, NULL, UNIX_TIMESTAMP() + ?, UNIX_TIMESTAMP())", append(args, cmp.Or(o.queue, "default"), string(text), wait)
+		rows[i], args = "(?, ?, 0, NULL, UNIX_TIMESTAMP() + ?, UNIX_TIMESTAMP())",
+			append(args, cmp.Or(o.queue, "default"), string(text), wait)
 		batch[i].due = now.Add(time.Duration(wait) * time.Second)
 	}
-	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second) // the end of the run cuts nothing off
+	// the end of the run cuts nothing off
+	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()
-	_, err := a.lab.db.ExecContext(call, "INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES "+strings.Join(rows, ", "), args...)
+	_, err := a.lab.db.ExecContext(call, "INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, "+
+		"created_at) VALUES "+strings.Join(rows, ", "), args...)
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, o := range batch {
@@ -195,12 +198,14 @@ func letter(_ *lab, o *order) error {
 	case roll < 18:
 		to, o.want = "silent", either
 	}
-	o.payload = map[string]any{"to": fmt.Sprintf("%s.%d@soak.example", to, o.key), "subject": fmt.Sprintf("Letter %d", o.key), "body": "<p>Still there?</p>"}
+	o.payload = map[string]any{"to": fmt.Sprintf("%s.%d@soak.example", to, o.key),
+		"subject": fmt.Sprintf("Letter %d", o.key), "body": "<p>Still there?</p>"}
 	return nil
 }
 
 func notice(_ *lab, o *order) error {
-	o.payload = map[string]any{"title": fmt.Sprintf("Notice %d", o.key), "message": "Still there?", "topic": fmt.Sprintf("soak-%d", o.key)}
+	o.payload = map[string]any{"title": fmt.Sprintf("Notice %d", o.key), "message": "Still there?",
+		"topic": fmt.Sprintf("soak-%d", o.key)}
 	return nil
 }
 
@@ -212,7 +217,8 @@ func publication(l *lab, o *order) error {
 	if rand.IntN(20) == 0 {
 		name, o.want, o.tries = fmt.Sprintf("refused %d", o.key), failed, 2 // see makeSite
 	}
-	result, err := l.db.ExecContext(ctx, "INSERT INTO posts (name, content, status, author_id, author_type, created_at, updated_at) VALUES (?, 'x', 'draft', 1, ?, UTC_TIMESTAMP(), UTC_TIMESTAMP())",
+	result, err := l.db.ExecContext(ctx, "INSERT INTO posts (name, content, status, author_id, author_type, "+
+		"created_at, updated_at) VALUES (?, 'x', 'draft', 1, ?, UTC_TIMESTAMP(), UTC_TIMESTAMP())",
 		name, `Botble\ACL\Models\User`)
 	if err != nil {
 		return err
@@ -221,7 +227,8 @@ func publication(l *lab, o *order) error {
 	if err != nil {
 		return err
 	}
-	if _, err := l.db.ExecContext(ctx, "INSERT INTO slugs (`key`, reference_id, reference_type, prefix) VALUES (?, ?, ?, 'blog')", fmt.Sprintf("soak-%d", id), id, `Botble\Blog\Models\Post`); err != nil {
+	if _, err := l.db.ExecContext(ctx, "INSERT INTO slugs (`key`, reference_id, reference_type, prefix) VALUES (?, "+
+		"?, ?, 'blog')", fmt.Sprintf("soak-%d", id), id, `Botble\Blog\Models\Post`); err != nil {
 		return err
 	}
 	o.payload = map[string]any{"model": "posts", "postId": id}
@@ -236,7 +243,8 @@ func picture(l *lab, o *order) error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
 	defer cancel()
-	result, err := l.db.ExecContext(ctx, "INSERT INTO media_files (name, mime_type, size, url, options, created_at, updated_at) VALUES (?, 'image/jpeg', 1, ?, '[]', UTC_TIMESTAMP(), UTC_TIMESTAMP())", url, url)
+	result, err := l.db.ExecContext(ctx, "INSERT INTO media_files (name, mime_type, size, url, options, created_at, "+
+		"updated_at) VALUES (?, 'image/jpeg', 1, ?, '[]', UTC_TIMESTAMP(), UTC_TIMESTAMP())", url, url)
 	if err != nil {
 		return err
 	}
@@ -274,7 +282,8 @@ func (a *load) visits(ctx context.Context) error {
 	path, now := filepath.Join(a.lab.dir, fmt.Sprintf("access-%d.log", a.logs)), time.Now().UTC()
 	var text strings.Builder
 	for i := range lines {
-		fmt.Fprintf(&text, "198.51.100.%d - - [%s] \"GET /blog/soak-%d-%d HTTP/1.1\" 200 512 \"-\" \"Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0\"\n",
+		fmt.Fprintf(&text, "198.51.100.%d - - [%s] \"GET /blog/soak-%d-%d HTTP/1.1\" 200 512 \"-\" \"Mozilla/5.0 "+
+			"(X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0\"\n",
 			i%200, now.Add(-time.Duration(i)*time.Millisecond).Format("02/Jan/2006:15:04:05 -0700"), a.logs, i)
 	}
 	if err := os.WriteFile(path, []byte(text.String()), 0o600); err != nil {

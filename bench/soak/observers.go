@@ -81,7 +81,8 @@ func (s *hookSink) close() error {
 
 func (s *hookSink) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at := time.Now()
-	if local, is := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); is && s.down.Load() && local.IP.To4()[3] < hostsDown {
+	if local, is := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr); is && s.down.Load() &&
+		local.IP.To4()[3] < hostsDown {
 		http.Error(w, "out of order", http.StatusServiceUnavailable)
 		return
 	}

@@ -17,7 +17,8 @@ func (l *lab) report(ctx context.Context, h history) (text string, good bool) {
 	facts, wrong := l.effects(ctx)
 	flat, growing := l.memory()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s: `make soak`, %v long.\n\n", l.begun.Format(time.DateOnly), page.Machine(), time.Since(l.begun).Round(time.Minute))
+	fmt.Fprintf(&b, "%s, %s: `make soak`, %v long.\n\n", l.begun.Format(time.DateOnly), page.Machine(),
+		time.Since(l.begun).Round(time.Minute))
 	fmt.Fprintf(&b, "| | |\n|---|---|\n")
 	row := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "| %s | %s |\n", name, fmt.Sprintf(format, args...))
@@ -29,7 +30,8 @@ func (l *lab) report(ctx context.Context, h history) (text string, good bool) {
 	row("again after a fault", "%d", v.Again)
 	row("late without a fault", "%d", len(v.Late))
 	row("from falling due to the start", "median %v, 99 %% %v, longest %v", v.Median, v.Most, v.Longest)
-	row("failed for good", "%d, %d of them though the other side neither refuses nor keeps silent", v.Failed, v.Unreasoned)
+	row("failed for good", "%d, %d of them though the other side neither refuses nor keeps silent", v.Failed,
+		v.Unreasoned)
 	row("looks at the accounts", "%d, of which %d did not balance", l.balanced+l.unbalanced, l.unbalanced)
 	row("TERM while the server hung", "%s", l.stopped())
 	row("circuit breakers opened", "%d", l.opened)
@@ -51,7 +53,8 @@ func (l *lab) stopped() string {
 	if len(l.stops) == 0 {
 		return "never"
 	}
-	return fmt.Sprintf("%d times; the process ended %v later at most, its grace period is %v", len(l.stops), slices.Max(l.stops).Round(time.Millisecond), grace)
+	return fmt.Sprintf("%d times; the process ended %v later at most, its grace period is %v", len(l.stops),
+		slices.Max(l.stops).Round(time.Millisecond), grace)
 }
 
 // kinds counts what was asked for by kind.
@@ -75,7 +78,8 @@ func (l *lab) memory() (words string, growing []string) {
 		return fmt.Sprintf("%d samples are too few to say", n), nil
 	}
 	then, now := middle(l.samples[n/4:n/2]), middle(l.samples[3*n/4:])
-	words = fmt.Sprintf("%.1f MiB and %d files in the second quarter, %.1f MiB and %d files in the last", float64(then.rssKiB)/1024, then.files, float64(now.rssKiB)/1024, now.files)
+	words = fmt.Sprintf("%.1f MiB and %d files in the second quarter, %.1f MiB and %d files in the last",
+		float64(then.rssKiB)/1024, then.files, float64(now.rssKiB)/1024, now.files)
 	if now.rssKiB > then.rssKiB*11/10+8192 || now.files > then.files+8 {
 		growing = append(growing, "memory or files grow: "+words)
 	}

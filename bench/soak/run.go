@@ -66,7 +66,8 @@ func (l *lab) look(ctx context.Context) error {
 	case err != nil: // the server is away
 	case rows < acked || rows > tried+100: // a batch may be in the table and not in our book yet
 		l.unbalanced++
-		l.notes = append(l.notes, fmt.Sprintf("at %s %d jobs wait, run, failed or are done; %d were acknowledged, %d tried", time.Now().Format(clock), rows, acked, tried))
+		l.notes = append(l.notes, fmt.Sprintf("at %s %d jobs wait, run, failed or are done; %d were acknowledged, %d "+
+			"tried", time.Now().Format(clock), rows, acked, tried))
 	default:
 		l.balanced++
 	}
@@ -112,7 +113,8 @@ func (l *lab) note(format string, args ...any) {
 func (l *lab) finish(ctx context.Context) error {
 	say("no more jobs; waiting for the last")
 	last := []order{}
-	for _, kind := range []string{"sitemap.generate", "analytics.process", "backup.generate"} { // so that effects finds everything
+	// so that effects finds everything
+	for _, kind := range []string{"sitemap.generate", "analytics.process", "backup.generate"} {
 		o, _ := l.load.order(kind, fixed(map[string]any{"force": true}))
 		last = append(last, o)
 	}
@@ -138,16 +140,20 @@ func (l *lab) finish(ctx context.Context) error {
 
 // history gathers what the judge reads.
 func (l *lab) history(ctx context.Context) (history, error) {
-	h := history{asked: l.load.asked, seen: append(l.hooks.all(), l.mails.all()...), waits: map[int]bool{}, failed: map[int]bool{}, faults: l.faults,
+	h := history{asked: l.load.asked, seen: append(l.hooks.all(), l.mails.all()...), waits: map[int]bool{},
+		failed: map[int]bool{}, faults: l.faults,
 		observed: map[string]bool{"webhook.deliver": true, "mail.send": true},
 		unsure:   map[string]bool{"mail.send": true},
 		onlyOnce: map[string]bool{"mail.send": true},
-		queueing: map[string]bool{"sitemap.generate": true, "sitemap.indexnow": true, "backup.generate": true, "backup.verify": true, "analytics.process": true},
+		queueing: map[string]bool{"sitemap.generate": true, "sitemap.indexnow": true, "backup.generate": true,
+			"backup.verify": true, "analytics.process": true},
 		patience: 10 * time.Second,
 	}
 	for query, into := range map[string]map[int]bool{
-		"SELECT SUBSTRING(payload, LOCATE('" + uuidStart + "', payload), 36) FROM jobs WHERE payload LIKE '%" + uuidStart + "%'": h.waits,
-		"SELECT uuid FROM failed_jobs WHERE uuid LIKE '" + uuidStart + "%'":                                                      h.failed,
+		"SELECT SUBSTRING(payload, LOCATE('" + uuidStart + "', payload), 36) FROM jobs WHERE payload LIKE '%" +
+			uuidStart + "%'": h.waits,
+		"SELECT uuid FROM failed_jobs WHERE uuid LIKE '" + uuidStart +
+			"%'": h.failed,
 	} {
 		var uuids []string
 		if err := l.db.SelectContext(ctx, &uuids, query); err != nil {
@@ -169,8 +175,10 @@ func (l *lab) history(ctx context.Context) (history, error) {
 // stood for has no length: it started with that run.
 func runsOf(ctx context.Context, db *sqlx.DB) ([]run, error) {
 	rows, err := db.QueryContext(ctx, "SELECT uuid, attempt, outcome, ended_at, "+
-		"CASE WHEN result LIKE '{\"doneBy\"%' THEN (SELECT COALESCE(MAX(b.duration_ms), 0) FROM cmsjobs_runs b WHERE b.uuid = JSON_VALUE(r.result, '$.doneBy') AND b.outcome = r.outcome) ELSE duration_ms END, "+
-		"outcome = 'released' AND error LIKE ? FROM cmsjobs_runs r WHERE uuid LIKE ? ORDER BY id", "%"+jobs.ErrShutdown.Error()+"%", uuidStart+"%")
+		"CASE WHEN result LIKE '{\"doneBy\"%' THEN (SELECT COALESCE(MAX(b.duration_ms), 0) FROM cmsjobs_runs b WHERE "+
+		"b.uuid = JSON_VALUE(r.result, '$.doneBy') AND b.outcome = r.outcome) ELSE duration_ms END, "+
+		"outcome = 'released' AND error LIKE ? FROM cmsjobs_runs r WHERE uuid LIKE ? ORDER BY id",
+		"%"+jobs.ErrShutdown.Error()+"%", uuidStart+"%")
 	if err != nil {
 		return nil, err
 	}

@@ -28,17 +28,20 @@ func TestTheJudgeReadsWhenARunBegan(t *testing.T) {
 		t.Fatal(err)
 	}
 	equal := func(key int) jobs.Spec { return kind.New(json.RawMessage(`{}`)).Named(uuidOf(key)) }
-	if _, err := store.Enqueue(t.Context(), equal(1), equal(2), kind.New(json.RawMessage(`{"other":1}`)).Named(uuidOf(3)), equal(4)); err != nil {
+	if _, err := store.Enqueue(t.Context(), equal(1), equal(2), kind.New(json.RawMessage(`{"other":1}`)).Named(
+		uuidOf(3)), equal(4)); err != nil {
 		t.Fatal(err)
 	}
-	held, err := store.Claim(t.Context(), jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 5, Lease: time.Minute})
+	held, err := store.Claim(t.Context(), jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 5,
+		Lease: time.Minute})
 	if err != nil || len(held) != 2 || len(held[0].Duplicates) != 2 {
 		t.Fatalf("%d runs, %v", len(held), err)
 	}
 	const length = 15 * time.Second
 	ends := []jobs.Settlement{
 		{Claimed: held[0], Outcome: jobs.Completed, Worker: "w", Duration: length},
-		{Claimed: held[1], Outcome: jobs.Released, Worker: "w", Duration: length, Error: fmt.Sprintf("calling hooks.example: %v", jobs.ErrShutdown)},
+		{Claimed: held[1], Outcome: jobs.Released, Worker: "w", Duration: length,
+			Error: fmt.Sprintf("calling hooks.example: %v", jobs.ErrShutdown)},
 	}
 	if errs, err := store.Settle(t.Context(), ends); err != nil || errs[0] != nil || errs[1] != nil {
 		t.Fatal(errs, err)

@@ -32,7 +32,8 @@ func (l *lab) shortLived(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	c := exec.CommandContext(ctx, l.binary, append([]string{"--config", l.configFile(), "--dsn", l.dsn(l.server.Port)}, words...)...)
+	c := exec.CommandContext(ctx, l.binary, append([]string{"--config", l.configFile(), "--dsn", l.dsn(l.server.Port)},
+		words...)...)
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	var said strings.Builder
 	c.Stdout, c.Stderr = &said, &said

@@ -26,7 +26,8 @@ type toxiproxy struct {
 // to each port.
 func startToxiproxy(ctx context.Context, dir string, to map[string]int) (*toxiproxy, error) {
 	binary := filepath.Join(dir, "toxiproxy")
-	if err := command(ctx, "go", "build", "-C", "bench/peers/toxiproxy", "-o", binary, "github.com/Shopify/toxiproxy/v2/cmd/server"); err != nil {
+	if err := command(ctx, "go", "build", "-C", "bench/peers/toxiproxy", "-o", binary,
+		"github.com/Shopify/toxiproxy/v2/cmd/server"); err != nil {
 		return nil, err
 	}
 	port, err := freePort()
@@ -48,7 +49,8 @@ func startToxiproxy(ctx context.Context, dir string, to map[string]int) (*toxipr
 		if p.ports[name], err = freePort(); err != nil {
 			return p, err
 		}
-		proxy := map[string]any{"name": name, "listen": fmt.Sprintf("127.0.0.1:%d", p.ports[name]), "upstream": fmt.Sprintf("127.0.0.1:%d", upstream), "enabled": true}
+		proxy := map[string]any{"name": name, "listen": fmt.Sprintf("127.0.0.1:%d", p.ports[name]),
+			"upstream": fmt.Sprintf("127.0.0.1:%d", upstream), "enabled": true}
 		for try := 0; ; try++ { // it opens its port a moment after its start
 			if err = p.call("POST", "/proxies", proxy); err == nil || try == 100 {
 				break
@@ -80,7 +82,8 @@ func (p *toxiproxy) cut(name string, length time.Duration) error {
 // timeout (0 is a black hole), reset_peer.
 func (p *toxiproxy) poison(name, toxic string, attributes map[string]any, length time.Duration) error {
 	for _, stream := range []string{"upstream", "downstream"} {
-		if err := p.call("POST", "/proxies/"+name+"/toxics", map[string]any{"name": toxic + stream, "type": toxic, "stream": stream, "attributes": attributes}); err != nil {
+		if err := p.call("POST", "/proxies/"+name+"/toxics", map[string]any{"name": toxic + stream, "type": toxic,
+			"stream": stream, "attributes": attributes}); err != nil {
 			return err
 		}
 	}

@@ -44,7 +44,8 @@ func (l *lab) startTeam(ctx context.Context) error {
 			return err
 		}
 		w.words = append([]string{"--config", l.configFile()}, w.words...)
-		w.env = append([]string{"CMSJOBS_DATABASE_DSN=" + near, "CMSJOBS_QUEUE_CONCURRENCY=4", "CMSJOBS_QUEUE_WORKER_ID=" + w.name,
+		w.env = append([]string{"CMSJOBS_DATABASE_DSN=" + near, "CMSJOBS_QUEUE_CONCURRENCY=4",
+			"CMSJOBS_QUEUE_WORKER_ID=" + w.name,
 			fmt.Sprintf("CMSJOBS_HTTP_LISTEN=127.0.0.1:%d", port)}, w.env...)
 		if w.log, err = os.Create(filepath.Join(l.dir, "logs", w.name+".log")); err != nil {
 			return err

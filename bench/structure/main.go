@@ -53,7 +53,8 @@ func printPackages(w io.Writer, found []*packages.Package, list bool) {
 		if len(g.files) < 2 {
 			continue
 		}
-		_, _ = fmt.Fprintf(w, "| %s | %d | %d | %d | %d |\n", short(p), len(g.files), lines(g.files), g.count(), len(g.upward()))
+		_, _ = fmt.Fprintf(w, "| %s | %d | %d | %d | %d |\n", short(p), len(g.files), lines(g.files), g.count(),
+			len(g.upward()))
 		for _, a := range g.upward() {
 			if list {
 				_, _ = fmt.Fprintf(w, "| | %s → %s | | | |\n", filepath.Base(a.from), filepath.Base(a.to))

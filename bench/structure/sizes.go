@@ -124,7 +124,8 @@ func printSizes(w io.Writer, s sizes) {
 	row("lines of a file: p50 / p90 / max", "%s", percentiles(s.fileLines, 50, 90, 100))
 	row("lines of a function: p50 / p90 / p99 / max", "%s", percentiles(s.functions, 50, 90, 99, 100))
 	row("functions of more than 60 lines", "%d of %d", over(s.functions, 60), len(s.functions))
-	row("functions of a complexity above 15 / max", "%d / %d", over(s.complexity, 15), slices.Max(append(s.complexity, 0)))
+	row("functions of a complexity above 15 / max", "%d / %d", over(s.complexity, 15),
+		slices.Max(append(s.complexity, 0)))
 	row("parameters: p90 / max", "%s", percentiles(s.parameters, 90, 100))
 	row("interfaces / methods p50 / p90 / max", "%d / %s", len(s.methods), percentiles(s.methods, 50, 90, 100))
 	row("comment lines", "%.1f %%", 100*float64(s.comments)/float64(max(s.all, 1)))

@@ -44,12 +44,14 @@ func (s *service) jobs(t *testing.T, api *client.API) {
 		t.Fatal(err)
 	}
 	done := s.await(api, probe.ID, "completed")
-	if done.Type != "cmsjobs.probe" || done.Attempts != 1 || done.StartedAt.IsZero() || done.EndedAt.Before(done.StartedAt) {
+	if done.Type != "cmsjobs.probe" || done.Attempts != 1 || done.StartedAt.IsZero() ||
+		done.EndedAt.Before(done.StartedAt) {
 		t.Errorf("%+v", done)
 	}
 	// A row that the service cannot run, written into the database.
 	rows := newClient(t, s.db)
-	bad, err := rows.Enqueue(ctx, client.Job{Type: "mail.send", Payload: map[string]int{"to": 7}, Metadata: map[string]string{"by": "me"}})
+	bad, err := rows.Enqueue(ctx, client.Job{Type: "mail.send", Payload: map[string]int{"to": 7},
+		Metadata: map[string]string{"by": "me"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +75,8 @@ func (s *service) jobs(t *testing.T, api *client.API) {
 		t.Error(err)
 	}
 	at := time.Now().Add(time.Hour).Truncate(time.Second)
-	ask := client.Job{Type: "cmsjobs.probe", ID: "0190aaaa-bbbb-7ccc-8ddd-eeeeffff2000", RunAt: at, MaxAttempts: 2, UniqueKey: "k"}
+	ask := client.Job{Type: "cmsjobs.probe", ID: "0190aaaa-bbbb-7ccc-8ddd-eeeeffff2000", RunAt: at, MaxAttempts: 2,
+		UniqueKey: "k"}
 	for existing := range 2 {
 		if r, err := api.Enqueue(ctx, ask); err != nil || r.ID != ask.ID || r.Existing != (existing == 1) {
 			t.Errorf("%+v, %v", r, err)
@@ -82,7 +85,9 @@ func (s *service) jobs(t *testing.T, api *client.API) {
 	if i, err := api.Job(ctx, ask.ID); err != nil || !i.RunAt.Equal(at) || i.MaxAttempts > 2 || i.Detail != "delayed" {
 		t.Errorf("%+v, %v", i, err)
 	}
-	if figures, err := api.Stats(ctx); err != nil || figures.Delayed < 1 || figures.Waiting < figures.Delayed || figures.Completed < 1 || figures.SuccessRate <= 0 || figures.SuccessRate >= 1 { // housekeeping has jobs, too
+	// housekeeping has jobs, too
+	if figures, err := api.Stats(ctx); err != nil || figures.Delayed < 1 || figures.Waiting < figures.Delayed ||
+		figures.Completed < 1 || figures.SuccessRate <= 0 || figures.SuccessRate >= 1 {
 		t.Errorf("%+v, %v", figures, err)
 	}
 	if err := api.Delete(ctx, ask.ID); err != nil {
@@ -100,18 +105,21 @@ func (s *service) refusals(t *testing.T, api *client.API) {
 	}
 	_, err := api.Enqueue(ctx, client.Job{Type: "no.such.type"})
 	var refusal *client.Refusal
-	if !errors.Is(err, client.ErrInvalid) || !errors.As(err, &refusal) || len(refusal.Fields) != 1 || refusal.Fields[0].Field != "type" || !strings.Contains(err.Error(), "no.such.type") {
+	if !errors.Is(err, client.ErrInvalid) || !errors.As(err, &refusal) || len(refusal.Fields) != 1 ||
+		refusal.Fields[0].Field != "type" || !strings.Contains(err.Error(), "no.such.type") {
 		t.Error(err)
 	}
 	if _, err := api.Enqueue(ctx, client.Job{}); !errors.Is(err, client.ErrInvalid) {
 		t.Error(err)
 	}
 	reader := client.NewAPI(s.url, s.token("read"), client.APIOptions{})
-	if _, err := reader.Enqueue(ctx, client.Job{Type: "cmsjobs.probe"}); !errors.As(err, &refusal) || refusal.Status != http.StatusForbidden {
+	if _, err := reader.Enqueue(ctx, client.Job{Type: "cmsjobs.probe"}); !errors.As(err, &refusal) ||
+		refusal.Status != http.StatusForbidden {
 		t.Error(err)
 	}
 	nobody := client.NewAPI(s.url, "cmsj_wrong", client.APIOptions{})
-	if _, err := nobody.Stats(ctx); !errors.As(err, &refusal) || refusal.Status != http.StatusUnauthorized || strings.Contains(err.Error(), "cmsj_wrong") {
+	if _, err := nobody.Stats(ctx); !errors.As(err, &refusal) || refusal.Status != http.StatusUnauthorized ||
+		strings.Contains(err.Error(), "cmsj_wrong") {
 		t.Error(err)
 	}
 }
@@ -131,14 +139,17 @@ func (n *badNetwork) RoundTrip(r *http.Request) (*http.Response, error) {
 	if n.asked.Load() == 1 {
 		return nil, errors.New("the answer is lost")
 	}
-	return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"0"}}, Body: io.NopCloser(strings.NewReader("<html>")), Request: r}, nil
+	return &http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"0"}},
+		Body: io.NopCloser(strings.NewReader("<html>")), Request: r}, nil
 }
 
 func (s *service) lostAnswers(t *testing.T) {
 	for _, lose := range []int32{2, 100} {
 		network := &badNetwork{lose: lose}
-		api := client.NewAPI(s.url, s.secret, client.APIOptions{HTTP: &http.Client{Transport: network}, Wait: func(int) time.Duration { return time.Millisecond }})
-		r, err := api.Enqueue(t.Context(), client.Job{Type: "cmsjobs.probe", Queue: "cmsjobs", RunAt: time.Now().Add(time.Hour)})
+		api := client.NewAPI(s.url, s.secret, client.APIOptions{HTTP: &http.Client{Transport: network},
+			Wait: func(int) time.Duration { return time.Millisecond }})
+		r, err := api.Enqueue(t.Context(), client.Job{Type: "cmsjobs.probe", Queue: "cmsjobs",
+			RunAt: time.Now().Add(time.Hour)})
 		if (err == nil) != (lose == 2) || network.asked.Load() > 4 {
 			t.Errorf("%d answers lost: %v after %d requests", lose, err, network.asked.Load())
 		}

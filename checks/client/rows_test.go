@@ -66,8 +66,10 @@ func newClient(t *testing.T, db *jobstest.Database) *client.Client {
 func newTables(t *testing.T, db *jobstest.Database) *tables.Tables {
 	t.Helper()
 	registry := jobs.NewRegistry()
-	jobs.Handle(registry, jobs.Kind[payload]{Name: "greet", Queue: "cmsjobs"}, func(context.Context, jobs.Job, payload) error { return nil })
-	found, err := tables.Open(t.Context(), db.DB, tables.Options{Prefix: "bb_", Registry: registry, DefaultQueue: "cmsjobs"})
+	jobs.Handle(registry, jobs.Kind[payload]{Name: "greet", Queue: "cmsjobs"},
+		func(context.Context, jobs.Job, payload) error { return nil })
+	found, err := tables.Open(t.Context(), db.DB, tables.Options{Prefix: "bb_", Registry: registry,
+		DefaultQueue: "cmsjobs"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +133,8 @@ type pair struct {
 }
 
 func pairs(t *testing.T) map[string]pair {
-	at := time.Now().Add(time.Hour).Truncate(time.Second).Add(300 * time.Millisecond) // runs a second later, not earlier
+	// runs a second later, not earlier
+	at := time.Now().Add(time.Hour).Truncate(time.Second).Add(300 * time.Millisecond)
 	const id, other = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000", "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"
 	long := strings.Repeat("k", 191) // its name in cmsjobs_unique is longer than the column
 	ofStore := func(n jobs.Spec) jobs.Spec {
@@ -141,15 +144,24 @@ func pairs(t *testing.T) map[string]pair {
 		return n
 	}
 	return map[string]pair{
-		"plain":   {client.Job{Type: "greet"}, ofStore(jobs.Spec{Type: "greet"})},
-		"payload": {client.Job{Type: "greet", Payload: payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}}}, ofStore(jobs.Spec{Type: "greet", Data: encode(t, payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}})})},
+		"plain": {client.Job{Type: "greet"}, ofStore(jobs.Spec{Type: "greet"})},
+		"payload": {
+			client.Job{Type: "greet", Payload: payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}}},
+			ofStore(jobs.Spec{
+				Type: "greet",
+				Data: encode(t, payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}})})},
 		"everything": {
-			client.Job{Type: "greet", Queue: "default", ID: id, Payload: payload{Name: "x"}, Metadata: map[string]string{"by": "me"}, Priority: -7, MaxAttempts: 2, RunAt: at, UniqueKey: "k"},
-			jobs.Spec{Type: "greet", Queue: "default", UUID: other, Data: encode(t, payload{Name: "x"}), Priority: -7, MaxAttempts: 2, RunAt: at, UniqueKey: "k"}.WithMetadata(map[string]string{"by": "me"}),
+			client.Job{Type: "greet", Queue: "default", ID: id, Payload: payload{Name: "x"},
+				Metadata: map[string]string{"by": "me"}, Priority: -7, MaxAttempts: 2, RunAt: at, UniqueKey: "k"},
+			jobs.Spec{Type: "greet", Queue: "default", UUID: other, Data: encode(t, payload{Name: "x"}), Priority: -7,
+				MaxAttempts: 2, RunAt: at, UniqueKey: "k"}.WithMetadata(map[string]string{"by": "me"}),
 		},
-		"long keys":      {client.Job{Type: "greet", UniqueKey: long}, ofStore(jobs.Spec{Type: "greet", UniqueKey: long})},
-		"empty of PHP":   {client.Job{Type: "greet", Payload: []string{}, Metadata: ""}, ofStore(jobs.Spec{Type: "greet", Data: []byte("[]")})},
-		"a type of many": {client.Job{Type: "anything.else", Payload: map[string]int{"n": 1}}, ofStore(jobs.Spec{Type: "anything.else", Data: []byte(`{"n":1}`)})},
+		"long keys": {client.Job{Type: "greet", UniqueKey: long},
+			ofStore(jobs.Spec{Type: "greet", UniqueKey: long})},
+		"empty of PHP": {client.Job{Type: "greet", Payload: []string{}, Metadata: ""},
+			ofStore(jobs.Spec{Type: "greet", Data: []byte("[]")})},
+		"a type of many": {client.Job{Type: "anything.else", Payload: map[string]int{"n": 1}},
+			ofStore(jobs.Spec{Type: "anything.else", Data: []byte(`{"n":1}`)})},
 	}
 }
 
@@ -169,15 +181,19 @@ func TestTheClientWritesTheServicesRows(t *testing.T) {
 			}
 			empty()
 			r := b.enqueue(p.ask)
-			rows, names := b.rows("bb_jobs", "id", "id", "created_at", "updated_at"), b.rows("cmsjobs_unique", "name", "job_id", "created_at")
+			rows, names := b.rows("bb_jobs", "id", "id", "created_at", "updated_at"),
+				b.rows("cmsjobs_unique", "name", "job_id", "created_at")
 			b.jobIDsFit(name)
 			empty()
 			own := b.enqueueByStore(p.own)
-			wantRows, wantNames := b.rows("bb_jobs", "id", "id", "created_at", "updated_at"), b.rows("cmsjobs_unique", "name", "job_id", "created_at")
+			wantRows, wantNames := b.rows("bb_jobs", "id", "id", "created_at", "updated_at"),
+				b.rows("cmsjobs_unique", "name", "job_id", "created_at")
 			b.jobIDsFit(name)
 			equal(b.T, name+": jobs", rows, wantRows, r.ID, own.UUID, p.ask)
 			if p.ask.ID == "" { // only the service was given a name
-				wantNames = slices.DeleteFunc(wantNames, func(row map[string]string) bool { return strings.HasPrefix(row["name"], "uuid:") })
+				wantNames = slices.DeleteFunc(wantNames, func(row map[string]string) bool {
+					return strings.HasPrefix(row["name"], "uuid:")
+				})
 			}
 			equal(b.T, name+": cmsjobs_unique", names, wantNames, r.ID, own.UUID, p.ask)
 		}
@@ -188,7 +204,8 @@ func TestTheClientWritesTheServicesRows(t *testing.T) {
 func (b both) jobIDsFit(name string) {
 	b.Helper()
 	var strays int
-	if err := b.db.Get(&strays, "SELECT COUNT(*) FROM cmsjobs_unique WHERE job_id NOT IN (SELECT id FROM bb_jobs)"); err != nil {
+	if err := b.db.Get(&strays,
+		"SELECT COUNT(*) FROM cmsjobs_unique WHERE job_id NOT IN (SELECT id FROM bb_jobs)"); err != nil {
 		b.Fatal(err)
 	}
 	if strays > 0 {
@@ -221,15 +238,18 @@ func equal(t *testing.T, what string, have, want []map[string]string, id, wantID
 // The service claims what the client wrote, and its handler sees what was said.
 func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 	everywhere(t, func(b both) {
-		r := b.enqueue(client.Job{Type: "greet", Payload: payload{Name: "Ann"}, Metadata: map[string]string{"by": "me"}, MaxAttempts: 2, Priority: 3})
+		r := b.enqueue(client.Job{Type: "greet", Payload: payload{Name: "Ann"}, Metadata: map[string]string{
+			"by": "me"}, MaxAttempts: 2, Priority: 3})
 		later := b.enqueue(client.Job{Type: "greet", RunAt: time.Now().Add(time.Hour)})
 		other := b.enqueue(client.Job{Type: "anything.else"})
-		claimed, err := b.store.Claim(b.Context(), jobs.ClaimRequest{Worker: "w", Queues: []string{"cmsjobs"}, Limit: 10, Lease: time.Minute, Whole: true})
+		claimed, err := b.store.Claim(b.Context(), jobs.ClaimRequest{Worker: "w", Queues: []string{"cmsjobs"},
+			Limit: 10, Lease: time.Minute, Whole: true})
 		if err != nil || len(claimed) != 1 {
 			b.Fatalf("%d jobs were claimed, want 1: %v", len(claimed), err)
 		}
 		j := claimed[0].Job
-		if j.UUID != r.ID || string(j.Data) != `{"name":"Ann"}` || string(j.Metadata) != `{"by":"me"}` || j.MaxAttempts != 2 || j.Attempt != 1 || claimed[0].Fault != nil {
+		if j.UUID != r.ID || string(j.Data) != `{"name":"Ann"}` || string(j.Metadata) != `{"by":"me"}` ||
+			j.MaxAttempts != 2 || j.Attempt != 1 || claimed[0].Fault != nil {
 			b.Errorf("%+v, %v", j, claimed[0].Fault)
 		}
 		for _, id := range []string{later.ID, other.ID} {
@@ -243,8 +263,10 @@ func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 // A key that one of both holds keeps the other out, until its job has ended.
 func TestUniqueKeysHoldBetweenClientAndService(t *testing.T) {
 	everywhere(t, func(b both) {
-		for _, names := range []struct{ id, key string }{{"", "k"}, {"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0002", ""}, {"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0003", strings.Repeat("ü", 95)}} {
-			ask, own := client.Job{Type: "greet", ID: names.id, UniqueKey: names.key}, jobs.Spec{Type: "greet", UUID: names.id, UniqueKey: names.key}
+		for _, names := range []struct{ id, key string }{{"", "k"}, {"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0002", ""},
+			{"0190aaaa-bbbb-7ccc-8ddd-eeeeffff0003", strings.Repeat("ü", 95)}} {
+			ask, own := client.Job{Type: "greet", ID: names.id, UniqueKey: names.key},
+				jobs.Spec{Type: "greet", UUID: names.id, UniqueKey: names.key}
 			first := b.enqueue(ask)
 			if r := b.enqueueByStore(own); first.Existing || !r.Existing || r.UUID != first.ID {
 				b.Errorf("%v: the client made %+v, then the service %+v", names, first, r)
@@ -277,7 +299,8 @@ func TestUniqueKeysHoldBetweenClientAndService(t *testing.T) {
 // runAll completes every due job.
 func (b both) runAll() {
 	b.Helper()
-	claimed, err := b.store.Claim(b.Context(), jobs.ClaimRequest{Worker: "w", Queues: []string{"cmsjobs"}, Limit: 10, Lease: time.Minute, Whole: true})
+	claimed, err := b.store.Claim(b.Context(), jobs.ClaimRequest{Worker: "w", Queues: []string{"cmsjobs"}, Limit: 10,
+		Lease: time.Minute, Whole: true})
 	if err != nil || len(claimed) == 0 {
 		b.Fatalf("%d jobs, %v", len(claimed), err)
 	}
@@ -300,7 +323,9 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 		}
 		begin := map[string]func() (transaction, error){
 			"database/sql": func() (transaction, error) { return b.db.DB.DB.BeginTx(ctx, nil) },
-			"sqlx":         func() (transaction, error) { return sqlx.NewDb(b.db.DB.DB, b.db.Driver).BeginTxx(ctx, nil) },
+			"sqlx": func() (transaction, error) {
+				return sqlx.NewDb(b.db.DB.DB, b.db.Driver).BeginTxx(ctx, nil)
+			},
 		}
 		n := 0
 		for of, make := range begin {
@@ -313,7 +338,8 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 				if _, err := tx.ExecContext(ctx, fmt.Sprintf("INSERT INTO orders VALUES (%d)", n)); err != nil {
 					b.Fatal(err)
 				}
-				list, err := b.client.EnqueueTx(ctx, tx, client.Job{Type: "greet"}, client.Job{Type: "greet", UniqueKey: fmt.Sprint(of, commit)})
+				list, err := b.client.EnqueueTx(ctx, tx, client.Job{Type: "greet"},
+					client.Job{Type: "greet", UniqueKey: fmt.Sprint(of, commit)})
 				if err != nil || len(list) != 2 {
 					b.Fatal(list, err)
 				}
@@ -325,7 +351,8 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 					b.Fatal(err)
 				}
 				var orders int
-				if err := b.db.Get(&orders, fmt.Sprintf("SELECT COUNT(*) FROM orders WHERE id = %d", n)); err != nil || (orders == 1) != commit {
+				if err := b.db.Get(&orders, fmt.Sprintf("SELECT COUNT(*) FROM orders WHERE id = %d", n)); err != nil ||
+					(orders == 1) != commit {
 					b.Errorf("%s, committed %t: %d orders, %v", of, commit, orders, err)
 				}
 				for _, r := range list {
@@ -342,7 +369,8 @@ func TestAJobLivesAndDiesWithItsTransaction(t *testing.T) {
 func TestCallersAtOnceMakeOneJob(t *testing.T) {
 	everywhere(t, func(b both) {
 		for round := range 3 {
-			j := client.Job{Type: "greet", ID: fmt.Sprintf("0190aaaa-bbbb-7ccc-8ddd-eeeeffff1%03d", round), UniqueKey: fmt.Sprint("key ", round)}
+			j := client.Job{Type: "greet", ID: fmt.Sprintf("0190aaaa-bbbb-7ccc-8ddd-eeeeffff1%03d", round),
+				UniqueKey: fmt.Sprint("key ", round)}
 			made := make(chan error, 20)
 			for range cap(made) {
 				go func() {

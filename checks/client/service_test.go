@@ -27,7 +27,8 @@ type service struct {
 func startService(t *testing.T) *service {
 	t.Helper()
 	s := &service{T: t, db: jobstest.Open(t, jobstest.SQLite), path: filepath.Join(t.TempDir(), "cmsjobs")}
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", s.path, "./cmd/cmsjobs").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-C", "../..", "-o", s.path,
+		"./cmd/cmsjobs").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	if _, err := tables.CreateTables(t.Context(), s.db.DB, tables.Stock, "bb_"); err != nil {
@@ -74,7 +75,8 @@ func (s *service) command(words ...string) *exec.Cmd {
 		s.Fatal(err)
 	}
 	cmd := exec.Command(s.path, append([]string{s.dsn}, words...)...)
-	cmd.Env = []string{"CMSJOBS_CONFIG=" + config, "CMSJOBS_HTTP_LISTEN=127.0.0.1:0", "CMSJOBS_LOG_FORMAT=json", "PATH=" + os.Getenv("PATH"), "HOME=" + s.TempDir()}
+	cmd.Env = []string{"CMSJOBS_CONFIG=" + config, "CMSJOBS_HTTP_LISTEN=127.0.0.1:0", "CMSJOBS_LOG_FORMAT=json",
+		"PATH=" + os.Getenv("PATH"), "HOME=" + s.TempDir()}
 	return cmd
 }
 

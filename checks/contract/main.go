@@ -90,7 +90,8 @@ func (c contract) faults(e exchange) []string {
 	}
 	faults := check(what+" answer", media.Schema, e.Answer)
 	if e.Request != "" && e.Status < 300 && op.RequestBody != nil {
-		faults = append(faults, check(what+" request", op.RequestBody.Value.Content["application/json"].Schema, e.Request)...)
+		faults = append(faults, check(what+" request", op.RequestBody.Value.Content["application/json"].Schema,
+			e.Request)...)
 	}
 	return faults
 }
@@ -111,7 +112,8 @@ func check(what string, schema *openapi3.SchemaRef, text string) []string {
 func (c contract) find(method, path string) (string, *openapi3.PathItem) {
 	var found string
 	for template, item := range c.doc.Paths.Map() {
-		if item.GetOperation(method) != nil && fits(template, path) && (found == "" || !strings.Contains(template, "{")) {
+		if item.GetOperation(method) != nil && fits(template, path) &&
+			(found == "" || !strings.Contains(template, "{")) {
 			found = template
 		}
 	}

@@ -24,7 +24,8 @@ func write(w io.Writer, r io.Reader) error {
 		return fmt.Errorf("reading the networks: %w", err)
 	}
 	// Reserved networks hold the addresses of examples (RFC 5737, RFC 3849).
-	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", RecordSize: 24, IncludeReservedNetworks: true})
+	tree, err := mmdbwriter.New(mmdbwriter.Options{DatabaseType: "GeoLite2-Country", RecordSize: 24,
+		IncludeReservedNetworks: true})
 	if err != nil {
 		return err
 	}

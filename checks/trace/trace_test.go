@@ -68,7 +68,8 @@ func newCollector(t *testing.T) *collector {
 }
 
 func newTracer(c *collector, log io.Writer) *trace.Tracer {
-	return trace.New(trace.Config{Endpoint: c.URL + "/v1/traces", Header: http.Header{"Authorization": {"Bearer key"}}, Share: 1, Resource: map[string]any{"service.name": "cmsjobs"},
+	return trace.New(trace.Config{Endpoint: c.URL + "/v1/traces", Header: http.Header{"Authorization": {"Bearer key"}},
+		Share: 1, Resource: map[string]any{"service.name": "cmsjobs"},
 		Now: time.Now, Random: func() float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
@@ -87,30 +88,37 @@ func TestSpansArriveAsTheSchemaSays(t *testing.T) {
 	tracer := newTracer(c, io.Discard)
 	above, _ := trace.Parse(parent)
 	start := time.Unix(1_800_000_000, 123_456_789)
-	one := trace.Span{Context: tracer.Begin(above), Parent: above.Span, Name: "mail.send", Kind: trace.Consumer, Start: start, End: start.Add(time.Second),
+	one := trace.Span{Context: tracer.Begin(above), Parent: above.Span, Name: "mail.send", Kind: trace.Consumer,
+		Start: start, End: start.Add(time.Second),
 		Attributes: map[string]any{"s": "text", "i": int64(7), "f": 0.5, "b": true}, Error: "550 no such user"}
 	tracer.Ended(one)
-	tracer.Ended(trace.Span{Context: tracer.Begin(trace.Context{}), Name: "root", Kind: trace.Producer, Start: start, End: start})
+	tracer.Ended(trace.Span{Context: tracer.Begin(trace.Context{}), Name: "root", Kind: trace.Producer, Start: start,
+		End: start})
 	run(t, tracer)
 	if len(c.faults) > 0 || len(c.spans) != 2 {
 		t.Fatalf("%d spans, %v", len(c.spans), c.faults)
 	}
 	got := c.spans[0]
-	if hex.EncodeToString(got.TraceId) != parent[3:35] || hex.EncodeToString(got.ParentSpanId) != parent[36:52] || !bytes.Equal(got.SpanId, one.Span[:]) {
+	if hex.EncodeToString(got.TraceId) != parent[3:35] || hex.EncodeToString(got.ParentSpanId) != parent[36:52] ||
+		!bytes.Equal(got.SpanId, one.Span[:]) {
 		t.Errorf("the span belongs to %x, below %x", got.TraceId, got.ParentSpanId)
 	}
-	if got.Kind != otlp.Span_SPAN_KIND_CONSUMER || got.Status.Code != otlp.Status_STATUS_CODE_ERROR || got.Status.Message != "550 no such user" ||
-		got.StartTimeUnixNano != uint64(start.UnixNano()) || got.EndTimeUnixNano-got.StartTimeUnixNano != uint64(time.Second) {
+	if got.Kind != otlp.Span_SPAN_KIND_CONSUMER || got.Status.Code != otlp.Status_STATUS_CODE_ERROR ||
+		got.Status.Message != "550 no such user" ||
+		got.StartTimeUnixNano != uint64(start.UnixNano()) || got.EndTimeUnixNano-got.StartTimeUnixNano != uint64(
+		time.Second) {
 		t.Errorf("%v", got)
 	}
 	values := map[string]string{}
 	for _, a := range got.Attributes {
 		values[a.Key] = strings.ReplaceAll(a.Value.String(), " ", "")
 	}
-	if values["s"] != `string_value:"text"` || values["i"] != "int_value:7" || values["f"] != "double_value:0.5" || values["b"] != "bool_value:true" {
+	if values["s"] != `string_value:"text"` || values["i"] != "int_value:7" || values["f"] != "double_value:0.5" ||
+		values["b"] != "bool_value:true" {
 		t.Errorf("attributes: %v", values)
 	}
-	if len(c.spans[1].ParentSpanId) != 0 || len(c.spans[1].TraceId) != 16 || c.header.Get("Authorization") != "Bearer key" {
+	if len(c.spans[1].ParentSpanId) != 0 || len(c.spans[1].TraceId) != 16 ||
+		c.header.Get("Authorization") != "Bearer key" {
 		t.Errorf("%v %v", c.spans[1], c.header)
 	}
 }

@@ -27,7 +27,8 @@ func dockerfile(text []byte) error {
 	source := llb.NewSourceMap(nil, "Dockerfile", "Dockerfile", text)
 	source.Definition = &llb.Definition{}
 	caps := pb.Caps.CapSet(pb.Caps.All())
-	report, err := dockerfile2llb.DockerfileLint(context.Background(), text, dockerfile2llb.ConvertOpt{SourceMap: source, LLBCaps: &caps, MetaResolver: offline{}})
+	report, err := dockerfile2llb.DockerfileLint(context.Background(), text, dockerfile2llb.ConvertOpt{
+		SourceMap: source, LLBCaps: &caps, MetaResolver: offline{}})
 	if err != nil {
 		return err
 	}
@@ -51,7 +52,8 @@ func dockerfile(text []byte) error {
 // offline says of every base image that it is there: no registry is asked.
 type offline struct{}
 
-func (offline) ResolveImageConfig(_ context.Context, ref string, o sourceresolver.Opt) (string, digest.Digest, []byte, error) {
+func (offline) ResolveImageConfig(_ context.Context, ref string, o sourceresolver.Opt) (string, digest.Digest, []byte,
+	error) {
 	platform := platforms.DefaultSpec()
 	if p := o.ImageOpt; p != nil && p.Platform != nil {
 		platform = *p.Platform
@@ -127,7 +129,8 @@ func (c *complaints) commands(stage instructions.Stage, known map[string]bool) {
 // run looks at a shell command; again says that it follows another.
 func (c *complaints) run(line string, again bool) {
 	words := " " + line + " "
-	for word, rule := range map[string]string{" cd ": "DL3003", " sudo ": "DL3004", " apt ": "DL3027", " dist-upgrade ": "DL3005", " wget ": "DL4001"} {
+	for word, rule := range map[string]string{" cd ": "DL3003", " sudo ": "DL3004", " apt ": "DL3027",
+		" dist-upgrade ": "DL3005", " wget ": "DL4001"} {
 		if strings.Contains(words, word) {
 			c.add(rule, "%q in RUN %s", strings.TrimSpace(word), line)
 		}

@@ -63,7 +63,8 @@ func compose(path string) (*types.Project, error) {
 		}
 		for other, how := range s.DependsOn {
 			if how.Condition == types.ServiceConditionHealthy && project.Services[other].HealthCheck == nil {
-				err = errors.Join(err, fmt.Errorf("%s waits for %s to be healthy, which has no health check", name, other))
+				err = errors.Join(err, fmt.Errorf("%s waits for %s to be healthy, which has no health check", name,
+					other))
 			}
 		}
 		for _, v := range s.Volumes {
@@ -170,7 +171,8 @@ func (o *objects) check(d appsv1.Deployment) (err error) {
 }
 
 // checkContainer holds a container against the volumes and services of its pod.
-func (o *objects) checkContainer(c corev1.Container, volumes []corev1.Volume, complain func(format string, args ...any)) {
+func (o *objects) checkContainer(c corev1.Container, volumes []corev1.Volume,
+	complain func(format string, args ...any)) {
 	if _, tag, tagged := strings.Cut(path.Base(c.Image), ":"); !tagged || tag == "latest" {
 		complain("%s is another image every day", c.Image)
 	}

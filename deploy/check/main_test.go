@@ -83,7 +83,8 @@ func dockerfileFaultsAreFound(t *testing.T) {
 		{"ARG TARGETOS TARGETARCH", "ARG TARGETOS TARGETARCH SECRET_KEY=x", "SecretsUsedInArgOrEnv"},
 	} {
 		broken := strings.Replace(unpinned, c.old, c.new, 1)
-		if err := dockerfile([]byte(broken)); broken == unpinned || err == nil || !strings.Contains(err.Error(), c.says) {
+		if err := dockerfile([]byte(broken)); broken == unpinned || err == nil ||
+			!strings.Contains(err.Error(), c.says) {
 			t.Errorf("with %q: %v", c.new, err)
 		}
 	}

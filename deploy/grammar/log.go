@@ -15,7 +15,8 @@ const maxStatement = 60_000
 
 // entry is the head of an entry of MySQL's general log. What a statement says
 // further stands in the lines that follow.
-var entry = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\S+\s+\d+ (Query|Execute|Prepare|Connect|Quit|Init DB|Close stmt|Reset stmt|Statistics|Ping|Field List)(?:\t(.*))?$`)
+var entry = regexp.MustCompile(
+	`^\d{4}-\d\d-\d\dT\S+\s+\d+ (Query|Execute|Prepare|Connect|Quit|Init DB|Close stmt|Reset stmt|Statistics|Ping|Field List)(?:\t(.*))?$`)
 
 // readLog calls with for each statement that a server was asked to run.
 func readLog(file string, with func(statement string)) error {
@@ -80,7 +81,8 @@ var (
 
 // kept says whether a statement belongs into the corpus.
 func kept(statement string) bool {
-	return statement != "" && (!foreign.MatchString(statement) || ours.MatchString(statement) && statement[0] != '/' && statement[0] != '-')
+	return statement != "" && (!foreign.MatchString(statement) || ours.MatchString(statement) && statement[0] != '/' &&
+		statement[0] != '-')
 }
 
 // normalised is a statement with its values replaced, on one line.

@@ -17,8 +17,9 @@ import (
 )
 
 // pages are what is photographed, by the picture's name.
-var pages = map[string]string{"overview": "/admin", "jobs": "/admin/jobs", "failed": "/admin/failed", "schedules": "/admin/schedules",
-	"backups": "/admin/backups", "analytics": "/admin/analytics", "api-docs": "/api/docs"}
+var pages = map[string]string{"overview": "/admin", "jobs": "/admin/jobs", "failed": "/admin/failed",
+	"schedules": "/admin/schedules",
+	"backups":   "/admin/backups", "analytics": "/admin/analytics", "api-docs": "/api/docs"}
 
 func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Minute)
@@ -44,7 +45,8 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.New("chromium is needed: apt-get install chromium")
 	}
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium), chromedp.UserDataDir(filepath.Join(dir, "browser")),
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(chromium),
+		chromedp.UserDataDir(filepath.Join(dir, "browser")),
 		chromedp.NoSandbox, chromedp.DisableGPU, chromedp.WindowSize(1280, 800))
 	ctx, end := chromedp.NewExecAllocator(ctx, options...)
 	defer end()
@@ -78,7 +80,8 @@ func startDemo(ctx context.Context, dir string) (base string, stop func(), err e
 	if err := listener.Close(); err != nil {
 		return "", nil, err
 	}
-	demo := exec.CommandContext(ctx, binary, "--set", "http.listen="+address, "--set", "http.admin_password="+password, "demo", "--dir", site)
+	demo := exec.CommandContext(ctx, binary, "--set", "http.listen="+address, "--set", "http.admin_password="+password,
+		"demo", "--dir", site)
 	if err := demo.Start(); err != nil {
 		return "", nil, err
 	}
@@ -97,13 +100,15 @@ func startDemo(ctx context.Context, dir string) (base string, stop func(), err e
 		if n == more-1 {
 			payload = `{"sleep":"10m"}` // one that still runs
 		}
-		if out, err := exec.CommandContext(ctx, binary, "--cms", site, "enqueue", "cmsjobs.probe", payload).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, binary, "--cms", site, "enqueue", "cmsjobs.probe",
+			payload).CombinedOutput(); err != nil {
 			stop()
 			return "", nil, fmt.Errorf("enqueuing: %w\n%s", err, out)
 		}
 	}
 	done := func() bool {
-		out, err := exec.CommandContext(ctx, binary, "--cms", site, "jobs", "list", "--json", "--status", "queued").Output()
+		out, err := exec.CommandContext(ctx, binary, "--cms", site, "jobs", "list", "--json", "--status",
+			"queued").Output()
 		return err == nil && !strings.Contains(string(out), `"id"`)
 	}
 	if err := until(ctx, done); err != nil {
@@ -145,7 +150,8 @@ func signIn(ctx context.Context, base string) error {
 }
 
 func photograph(ctx context.Context, url, path string) error {
-	if err := chromedp.Do(ctx, chromedp.Navigate(url), chromedp.WaitVisible("main, #swagger-ui, body"), chromedp.Sleep(2*time.Second)); err != nil {
+	if err := chromedp.Do(ctx, chromedp.Navigate(url), chromedp.WaitVisible("main, #swagger-ui, body"),
+		chromedp.Sleep(2*time.Second)); err != nil {
 		return err
 	}
 	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
@@ -156,7 +162,8 @@ func photograph(ctx context.Context, url, path string) error {
 		return err
 	}
 	if convert, err := exec.LookPath("convert"); err == nil {
-		if out, err := exec.CommandContext(ctx, convert, path, "-strip", "+dither", "-colors", "128", "-define", "png:compression-level=9", path).CombinedOutput(); err != nil {
+		if out, err := exec.CommandContext(ctx, convert, path, "-strip", "+dither", "-colors", "128", "-define",
+			"png:compression-level=9", path).CombinedOutput(); err != nil {
 			return fmt.Errorf("%w: %s", err, out)
 		}
 	}

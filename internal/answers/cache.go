@@ -89,7 +89,8 @@ func (c *Cache) wait(ctx context.Context) time.Duration {
 // it took, at most five minutes; a cheap one is not kept. An outdated answer
 // serves while a new one is made. ready is false where there is none in time:
 // it is being made, and is there when the caller asks again.
-func Ask[T any](ctx context.Context, c *Cache, key string, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
+func Ask[T any](ctx context.Context, c *Cache, key string, ask func(context.Context) (T, error)) (value T, ready bool,
+	err error) {
 	timer := time.NewTimer(c.wait(ctx))
 	defer timer.Stop()
 	return get(ctx, c, key, timer.C, ask)
@@ -101,7 +102,8 @@ func Await[T any](ctx context.Context, c *Cache, key string, ask func(context.Co
 	return value, err
 }
 
-func get[T any](ctx context.Context, c *Cache, key string, enough <-chan time.Time, ask func(context.Context) (T, error)) (value T, ready bool, err error) {
+func get[T any](ctx context.Context, c *Cache, key string, enough <-chan time.Time,
+	ask func(context.Context) (T, error)) (value T, ready bool, err error) {
 	c.mu.Lock()
 	e := c.entry(key)
 	if e.next == nil && c.now().After(e.until) {
@@ -125,7 +127,8 @@ func get[T any](ctx context.Context, c *Cache, key string, enough <-chan time.Ti
 
 // Fresh is an answer that is at most maxAge old. The caller waits for it as long
 // as the context allows. An error is not kept.
-func Fresh[T any](ctx context.Context, c *Cache, key string, maxAge time.Duration, ask func(context.Context) (T, error)) (T, error) {
+func Fresh[T any](ctx context.Context, c *Cache, key string, maxAge time.Duration,
+	ask func(context.Context) (T, error)) (T, error) {
 	c.mu.Lock()
 	e := c.entry(key)
 	if e.answer != nil && e.answer.err == nil && c.now().Sub(e.at) < maxAge {
@@ -170,7 +173,8 @@ func lasting(took time.Duration) time.Duration {
 }
 
 // start makes an answer in the background. The cache is locked.
-func start[T any](ctx context.Context, c *Cache, key string, e *entry, keep func(took time.Duration) time.Duration, ask func(context.Context) (T, error)) {
+func start[T any](ctx context.Context, c *Cache, key string, e *entry, keep func(took time.Duration) time.Duration,
+	ask func(context.Context) (T, error)) {
 	e.next = &round{done: make(chan struct{})}
 	began := c.now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTime)

@@ -115,7 +115,8 @@ func TestAskDoesNotWaitLong(t *testing.T) {
 
 // TestOneQuestionIsAskedOnce lets many callers wait for one answer.
 func TestOneQuestionIsAskedOnce(t *testing.T) {
-	for name, ask := range map[string]func(context.Context, *answers.Cache, func(context.Context) (int, error)) (int, error){
+	for name, ask := range map[string]func(context.Context, *answers.Cache, func(context.Context) (int, error)) (int,
+		error){
 		"await": func(ctx context.Context, c *answers.Cache, q func(context.Context) (int, error)) (int, error) {
 			return answers.Await(ctx, c, "n", q)
 		},
@@ -216,7 +217,9 @@ func TestAnotherTypeUnderTheSameKeyIsAnError(t *testing.T) {
 	at, c := newCache()
 	q := &counter{clock: at, takes: time.Second}
 	await(t, c, q, 1)
-	if text, err := answers.Await(t.Context(), c, "n", func(context.Context) (string, error) { return "x", nil }); err == nil {
+	if text, err := answers.Await(t.Context(), c, "n", func(context.Context) (string, error) {
+		return "x", nil
+	}); err == nil {
 		t.Errorf("got %q and no error", text)
 	}
 }

@@ -45,7 +45,8 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 		r.Log.Debug("no backups here: where they go is not known (backup.dir, or cms.dir)", "event", "backup.off")
 		return nil
 	}
-	c := backup.Config{Site: r.Site, DB: r.OwnDB, Destinations: places, Version: r.Version, Breaker: r.Breakers, Orders: r.Orders, Working: r.garbage.Press,
+	c := backup.Config{Site: r.Site, DB: r.OwnDB, Destinations: places, Version: r.Version, Breaker: r.Breakers,
+		Orders: r.Orders, Working: r.garbage.Press,
 		Scheduled: r.scheduledJob, Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.Now, Logger: r.Log}
 	if c.Options, err = backupOptions(r.Config.Backup); err != nil {
 		return UsageError{Err: err}
@@ -150,11 +151,15 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 
 func backupOptions(c config.Backup) (backup.Options, error) {
 	o := backup.Options{
-		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables, EmptyTables: c.NoRows,
-		Tool: c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace), NotifySuccess: true,
-		Retention: retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
-		MaxBytes:  int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys, WithSecrets: c.WithSecrets,
-		Verify:         map[string]manifest.Level{"restore": manifest.LevelRestored, "read": manifest.LevelParsed, "off": manifest.LevelNone}[c.Verify],
+		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables,
+		EmptyTables: c.NoRows,
+		Tool:        c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace),
+		NotifySuccess: true,
+		Retention:     retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
+		MaxBytes:      int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys,
+		WithSecrets: c.WithSecrets,
+		Verify: map[string]manifest.Level{"restore": manifest.LevelRestored, "read": manifest.LevelParsed,
+			"off": manifest.LevelNone}[c.Verify],
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
 		Health: health.Limits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
 	}

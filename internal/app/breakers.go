@@ -65,7 +65,8 @@ func (r *Services) OpenMedia(_ context.Context, p cms.MediaPlace) (storage.Store
 }
 
 func bucketOf(c config.S3) storage.S3Config {
-	return storage.S3Config{Bucket: c.Bucket, Prefix: strings.Trim(c.Prefix, "/"), Region: c.Region, Endpoint: c.Endpoint,
+	return storage.S3Config{Bucket: c.Bucket, Prefix: strings.Trim(c.Prefix, "/"), Region: c.Region,
+		Endpoint:  c.Endpoint,
 		AccessKey: c.AccessKey, SecretKey: c.SecretKey.Reveal(), PathStyle: c.PathStyle}
 }
 
@@ -79,7 +80,8 @@ func (r *Services) mediaBucket(p cms.MediaPlace, prefix string) storage.S3Config
 		c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 			conn, err := dialer.DialContext(ctx, network, address)
 			if errors.Is(err, outbound.ErrRefused) {
-				err = fmt.Errorf("the CMS's settings name the bucket's endpoint %s: %w (media.allow_private)", address, err)
+				err = fmt.Errorf("the CMS's settings name the bucket's endpoint %s: %w (media.allow_private)", address,
+					err)
 			}
 			return conn, err
 		}
@@ -93,7 +95,8 @@ func (r *Services) OpenBreakers(ctx context.Context) ([]explain.Breaker, error) 
 	var down []explain.Breaker
 	for _, b := range list {
 		if b.State != breaker.Closed {
-			down = append(down, explain.Breaker{Name: b.Dependency, Types: kindsOf(b.Dependency), Until: b.RetryAt, Error: b.LastError})
+			down = append(down, explain.Breaker{Name: b.Dependency, Types: kindsOf(b.Dependency), Until: b.RetryAt,
+				Error: b.LastError})
 		}
 	}
 	return down, err

@@ -77,7 +77,8 @@ func (r *Services) wouldClean(ctx context.Context) (cleaned, error) {
 		into     *int64
 		keep     time.Duration
 		statuses []jobs.Status
-	}{{&done.Runs, q.KeepCompleted, []jobs.Status{jobs.StatusCompleted, jobs.StatusCancelled}}, {&done.Failed, q.KeepFailed, []jobs.Status{jobs.StatusFailed}}} {
+	}{{&done.Runs, q.KeepCompleted, []jobs.Status{jobs.StatusCompleted, jobs.StatusCancelled}},
+		{&done.Failed, q.KeepFailed, []jobs.Status{jobs.StatusFailed}}} {
 		if x.keep <= 0 {
 			continue
 		}
@@ -127,7 +128,8 @@ func (r *Services) ExportFile(now time.Time) (string, error) {
 
 // PruneTo writes each chunk of old rows to a file and syncs it before the
 // store deletes them.
-func (r *Services) PruneTo(ctx context.Context, path string, before time.Time, report func(int64)) (n int64, err error) {
+func (r *Services) PruneTo(ctx context.Context, path string, before time.Time, report func(int64)) (n int64,
+	err error) {
 	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return 0, fmt.Errorf("making the export file: %w", err)

@@ -31,7 +31,9 @@ func CheckLimits(l *config.Loaded) error {
 	}
 	for _, name := range l.Conditions.Off {
 		if !slices.Contains(conditions.Names(), name) {
-			return config.Faults{{Path: "conditions.off", Problem: fmt.Sprintf("there is no condition %q; there are %s", name, strings.Join(conditions.Names(), ", "))}}
+			return config.Faults{
+				{Path: "conditions.off", Problem: fmt.Sprintf("there is no condition %q; there are %s", name,
+					strings.Join(conditions.Names(), ", "))}}
 		}
 	}
 	return nil
@@ -42,7 +44,8 @@ func CheckLimits(l *config.Loaded) error {
 func (r *Services) WatchConditions(parts []string) error {
 	r.writes = conditions.NewWrites(r.Now)
 	info := r.workerInfo(r.Config.Queue.WorkerID)
-	process := &conditions.Process{ID: info.ID, Host: info.Host, PID: info.PID, Version: r.Version, Parts: strings.Join(parts, ",")}
+	process := &conditions.Process{ID: info.ID, Host: info.Host, PID: info.PID, Version: r.Version,
+		Parts: strings.Join(parts, ",")}
 	if slices.Contains(parts, "scheduler") {
 		process.Scheduled = func() time.Time {
 			if at := r.rang.Load(); at != nil {
@@ -65,10 +68,15 @@ func (r *Services) Evaluator(process *conditions.Process) (*conditions.Evaluator
 		return nil, UsageError{Err: err}
 	}
 	limits[conditions.NoBackup] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Alert)}
-	limits[conditions.VerificationOld] = conditions.Limit{Unit: conditions.Duration, Value: int64(r.Config.Backup.Unverified)}
+	limits[conditions.VerificationOld] = conditions.Limit{
+		Unit: conditions.Duration, Value: int64(r.Config.Backup.Unverified)}
 	set := conditions.Config{
-		DB: r.OwnDB, Queue: r.History, Server: r.History, Known: func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known },
-		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: database.SaysReadOnly, Full: database.SaysFull, Folders: r.writtenFolders(), Free: storage.FreeSpace, Circuits: r.circuits,
+		DB: r.OwnDB, Queue: r.History, Server: r.History, Known: func(jobType string) bool {
+			_, known := r.Registry.Lookup(jobType)
+			return known
+		},
+		Notification: notify.Send.Name, Writes: r.writes, ReadOnly: database.SaysReadOnly, Full: database.SaysFull,
+		Folders: r.writtenFolders(), Free: storage.FreeSpace, Circuits: r.circuits,
 		Limits: limits, Off: c.Off, Every: c.Every, Process: process, Now: r.Now, Logger: r.Log,
 	}
 	set.Scheduling, set.Overdue = r.Config.Schedule.Enabled && r.Config.Queue.Enabled, r.overdue
@@ -125,19 +133,22 @@ func (r *Services) overdue(ctx context.Context, late time.Duration) ([]condition
 // the schedule, and their verification.
 func (r *Services) backupCondition(ctx context.Context) (conditions.Backups, error) {
 	b, err := r.Handlers.Backup.Condition(ctx)
-	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification, Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, TempDatabases: b.TempDB}, err
+	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification,
+		Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, TempDatabases: b.TempDB}, err
 }
 
 // conditionNotice is what people receive about a change.
 func (r *Services) conditionNotice(c conditions.Change) notify.Payload {
 	p := notify.Payload{Topic: "condition:" + c.Name, Title: c.Title, Level: notify.Warning, URL: r.pageURL(c.Page),
-		Message: fmt.Sprintf("%s\nSince: %s UTC\nWhat to do: %s.", c.Detail, c.Since.UTC().Format(time.DateTime), strings.ReplaceAll(c.Fix, "`", ""))}
+		Message: fmt.Sprintf("%s\nSince: %s UTC\nWhat to do: %s.", c.Detail, c.Since.UTC().Format(time.DateTime),
+			strings.ReplaceAll(c.Fix, "`", ""))}
 	if c.Severity == conditions.Failing {
 		p.Level = notify.Error
 	}
 	if !c.Began {
 		p.Title = "Over: " + c.Title
-		p.Message = fmt.Sprintf("It lasted %s, until %s UTC.", display.Span(c.At.Sub(c.Since)), c.At.UTC().Format(time.DateTime))
+		p.Message = fmt.Sprintf("It lasted %s, until %s UTC.", display.Span(c.At.Sub(c.Since)),
+			c.At.UTC().Format(time.DateTime))
 	}
 	return p
 }
@@ -151,15 +162,17 @@ func (r *Services) conditionChanged(ctx context.Context, c conditions.Change) er
 	if c.Began {
 		event = webhook.ConditionBegan
 	}
-	next, err := r.deliveries(ctx, event, map[string]any{"condition": c.Name, "severity": c.Severity, "title": c.Title, "detail": c.Detail,
-		"since": c.Since.UTC().Format(time.RFC3339), "at": c.At.UTC().Format(time.RFC3339)})
+	next, err := r.deliveries(ctx, event, map[string]any{"condition": c.Name, "severity": c.Severity, "title": c.Title,
+		"detail": c.Detail,
+		"since":  c.Since.UTC().Format(time.RFC3339), "at": c.At.UTC().Format(time.RFC3339)})
 	if err != nil {
 		return err
 	}
 	if !r.Config.Notify.Silent() {
 		next = append(next, notify.Condition(notice, c.Told))
 	}
-	if c.Unattended && !r.Config.Notify.Silent() && r.Handlers.notify != nil { // a job would wait for the worker that is missing
+	// a job would wait for the worker that is missing
+	if c.Unattended && !r.Config.Notify.Silent() && r.Handlers.notify != nil {
 		next = next[:len(next)-1]
 		err = r.Handlers.notify.Direct(ctx, notice)
 		_, inline := jobpages.NewInline(r.Registry, r.Now).Do(ctx, notify.Condition(notice, true))
@@ -182,7 +195,8 @@ func (r *Services) conditionDirect(ctx context.Context, c conditions.Change) err
 
 // pinger calls outside monitors; nil where none is configured.
 func (r *Services) pinger() *conditions.Pinger {
-	p := &conditions.Pinger{URL: r.Config.Conditions.PingURL.Reveal(), Every: r.Config.Conditions.PingEvery, Entries: map[string]string{}, Successes: r.History.LastSuccesses}
+	p := &conditions.Pinger{URL: r.Config.Conditions.PingURL.Reveal(), Every: r.Config.Conditions.PingEvery,
+		Entries: map[string]string{}, Successes: r.History.LastSuccesses}
 	for name, e := range r.Config.Schedule.Entries {
 		if e.Ping != "" {
 			p.Entries[name] = e.Ping.Reveal()
@@ -192,7 +206,8 @@ func (r *Services) pinger() *conditions.Pinger {
 		return nil
 	}
 	w := r.Config.Webhook
-	p.Client = outbound.New(outbound.Options{Timeout: 10 * time.Second, AllowPrivate: w.Networks(), AllowHTTP: w.AllowHTTP, SameHostRedirects: true, UserAgent: "cmsjobs/" + r.Version})
+	p.Client = outbound.New(outbound.Options{Timeout: 10 * time.Second, AllowPrivate: w.Networks(),
+		AllowHTTP: w.AllowHTTP, SameHostRedirects: true, UserAgent: "cmsjobs/" + r.Version})
 	return p
 }
 

@@ -20,7 +20,8 @@ import (
 func (r *Services) OpenDatabases(ctx context.Context) (err error) {
 	d := r.Config.Database
 	if d.DSN == "" {
-		return Usagef("no database is configured: name the CMS's folder (--cms /var/www/site), or set database.dsn (--dsn, CMSJOBS_DATABASE_DSN).\nTo look around without one: cmsjobs demo")
+		return Usagef("no database is configured: name the CMS's folder (--cms /var/www/site), or set database.dsn " +
+			"(--dsn, CMSJOBS_DATABASE_DSN).\nTo look around without one: cmsjobs demo")
 	}
 	if r.DB, err = openDatabase(ctx, d.DSN, d.MaxOpen); err != nil {
 		return err
@@ -82,7 +83,8 @@ func (r *Services) migrate(ctx context.Context) error {
 		return nil
 	}
 	if err := r.MakeTables(ctx); err != nil {
-		return DatabaseError{Err: fmt.Errorf("%w\nWithout the right to make tables: set database.own_dsn to a separate database, or database.migrate to false and run \"cmsjobs migrate up\" as its owner", err)}
+		return DatabaseError{Err: fmt.Errorf("%w\nWithout the right to make tables: set database.own_dsn to a "+
+			"separate database, or database.migrate to false and run \"cmsjobs migrate up\" as its owner", err)}
 	}
 	return nil
 }

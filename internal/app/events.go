@@ -103,7 +103,8 @@ func (f *failures) try(ctx context.Context, end jobs.Settlement) {
 	ctx, cancel := context.WithTimeout(ctx, tellingTime)
 	defer cancel()
 	if err := f.tell(ctx, end); err != nil {
-		f.r.Log.Error("no notification of a failed job was sent; the job is in failed_jobs", "event", "job.notify_failed",
+		f.r.Log.Error("no notification of a failed job was sent; the job is in failed_jobs", "event",
+			"job.notify_failed",
 			"uuid", end.Claimed.Job.UUID, "error", err)
 	}
 }
@@ -113,7 +114,8 @@ func (f *failures) tell(ctx context.Context, end jobs.Settlement) error {
 		f.r.Activity.Failed(ctx, end)
 	}
 	var next []jobs.Spec
-	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok && !f.r.Config.Notify.Silent() {
+	if n, ok := notify.JobFailed(end.Claimed.Job, end.Error, f.r.jobURL(end.Claimed.Job.UUID)); ok &&
+		!f.r.Config.Notify.Silent() {
 		next = append(next, n)
 	}
 	if h := f.r.Handlers.Webhook; h != nil {
@@ -146,7 +148,8 @@ func (r *Services) tickMissed(ctx context.Context, entry string, tick time.Time)
 	if r.Metrics != nil {
 		r.Metrics.Missed(entry)
 	}
-	text := fmt.Sprintf("The tick of %s was missed: nothing ran then, or everything was too busy. See that the service is always up.", tick.Format(time.RFC3339))
+	text := fmt.Sprintf("The tick of %s was missed: nothing ran then, or everything was too busy. See that the "+
+		"service is always up.", tick.Format(time.RFC3339))
 	if _, err := r.Enqueue(ctx, notify.ScheduleMissed(entry, text, r.pageURL("/admin/schedules"))); err != nil {
 		r.Log.Error("no notification of a missed tick was sent", "event", "schedule.notify_failed",
 			"entry", entry, "tick", tick, "error", err)
@@ -211,7 +214,8 @@ func goodBackup(report catalog.Report) string {
 	if report.Verification != nil {
 		verification = "Verification: " + VerificationText(*report.Verification) + "."
 	}
-	return fmt.Sprintf("Backup %s holds %d tables with %d rows and %d files in %s. %s", report.ID, report.Tables, report.Rows, report.Files, humanize.IBytes(uint64(report.Size)), verification)
+	return fmt.Sprintf("Backup %s holds %d tables with %d rows and %d files in %s. %s", report.ID, report.Tables,
+		report.Rows, report.Files, humanize.IBytes(uint64(report.Size)), verification)
 }
 
 // badBackup says what is wrong with a backup, "" when nothing is.
@@ -220,9 +224,11 @@ func badBackup(report catalog.Report) string {
 	case report.Error != "":
 		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, report.Error)
 	case report.Status != manifest.Complete:
-		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status, strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
+		return fmt.Sprintf("Backup %s is %s: %s", report.ID, report.Status,
+			strings.TrimSpace(report.DatabaseError+" "+report.FilesError))
 	case report.Verification != nil && !report.Verification.OK:
-		return fmt.Sprintf("Backup %s could not be verified: %s", report.ID, strings.Join(report.Verification.Problems, "; "))
+		return fmt.Sprintf("Backup %s could not be verified: %s", report.ID, strings.Join(report.Verification.Problems,
+			"; "))
 	}
 	return ""
 }

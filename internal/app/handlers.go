@@ -48,11 +48,16 @@ func sitemapHandler(registry *jobs.Registry, r *Services) error {
 	}
 	h, err := sitemap.New(sitemap.Config{
 		Site: r.Site, DB: r.OwnDB, Target: target, Now: r.Now, Logger: r.Log,
-		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images, Alternates: c.Alternates,
-			News: c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots, KeepNoIndex: c.KeepNoindex, Models: r.models()},
-		IndexNow: sitemap.IndexNowOptions{Mode: r.Config.IndexNow.Mode, Endpoints: r.Config.IndexNow.Endpoints, WriteKey: r.Config.IndexNow.WriteKey, Batch: r.Config.IndexNow.Batch},
-		HTTP:     r.SearchEngines(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: r.Config.Webhook.Networks(), AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs/" + r.Version}),
-		Updated:  r.sitemapUpdated,
+		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images,
+			Alternates: c.Alternates,
+			News:       c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots,
+			KeepNoIndex: c.KeepNoindex, Models: r.models()},
+		IndexNow: sitemap.IndexNowOptions{Mode: r.Config.IndexNow.Mode, Endpoints: r.Config.IndexNow.Endpoints,
+			WriteKey: r.Config.IndexNow.WriteKey, Batch: r.Config.IndexNow.Batch},
+		HTTP: r.SearchEngines(outbound.Options{
+			Timeout: 30 * time.Second, AllowPrivate: r.Config.Webhook.Networks(), AllowHTTP: true,
+			SameHostRedirects: true, UserAgent: "cmsjobs/" + r.Version}),
+		Updated: r.sitemapUpdated,
 	})
 	if err != nil {
 		return err
@@ -114,14 +119,18 @@ func (r *Services) MediaOptions() (media.Options, error) {
 	c := r.Config.Media
 	limits := picture.DefaultLimits()
 	limits.FileBytes = int64(c.MaxFile)
-	o := media.Options{Widths: c.Widths, Name: c.Name, Position: c.Position, Quality: c.Quality, Copies: c.Copies, Optimize: c.Optimize,
-		KeepEXIF: c.KeepEXIF, KeepICC: c.KeepICC, Placeholder: c.Placeholder, Animations: picture.Animations(c.Animations),
-		Limits: limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
+	o := media.Options{Widths: c.Widths, Name: c.Name, Position: c.Position, Quality: c.Quality, Copies: c.Copies,
+		Optimize: c.Optimize,
+		KeepEXIF: c.KeepEXIF, KeepICC: c.KeepICC, Placeholder: c.Placeholder,
+		Animations: picture.Animations(c.Animations),
+		Limits:     limits, Memory: int64(c.Memory), AtOnce: c.AtOnce}
 	if w := c.Watermark; w.Enabled {
-		o.Watermark = &media.Watermark{Source: w.Source, Percent: w.Percent, Opacity: w.Opacity, Position: w.Position, X: w.X, Y: w.Y, Folders: w.Folders}
+		o.Watermark = &media.Watermark{Source: w.Source, Percent: w.Percent, Opacity: w.Opacity, Position: w.Position,
+			X: w.X, Y: w.Y, Folders: w.Folders}
 	}
 	if c.Isolate && r.Self != "" {
-		o.Apart = isolate.Renderer{Command: []string{r.Self, "media", "render"}, Memory: int64(c.IsolateMemory), Time: c.IsolateTime}
+		o.Apart = isolate.Renderer{Command: []string{r.Self, "media", "render"}, Memory: int64(c.IsolateMemory),
+			Time: c.IsolateTime}
 	}
 	for _, text := range c.Sizes {
 		size, err := config.ParseMediaSize(text)
@@ -137,8 +146,10 @@ func webhookHandler(registry *jobs.Registry, r *Services) error {
 	c := r.Config.Webhook
 	h, err := webhook.New(webhook.Config{
 		DB: r.OwnDB, AllowHTTP: c.AllowHTTP, DefaultSecret: c.Secret.Reveal(), Breaker: r.Breakers, Enqueue: r,
-		Orders: r.Orders, Rows: slices.Contains(r.Config.Queue.InternalRows, webhook.Deliver.Name), Now: r.Now, Logger: r.Log,
-		Client: outbound.New(outbound.Options{Timeout: c.Timeout, AllowPrivate: c.Networks(), AllowHTTP: c.AllowHTTP, UserAgent: "cmsjobs/" + r.Version}),
+		Orders: r.Orders, Rows: slices.Contains(r.Config.Queue.InternalRows, webhook.Deliver.Name), Now: r.Now,
+		Logger: r.Log,
+		Client: outbound.New(outbound.Options{Timeout: c.Timeout, AllowPrivate: c.Networks(), AllowHTTP: c.AllowHTTP,
+			UserAgent: "cmsjobs/" + r.Version}),
 	})
 	if err != nil {
 		return fmt.Errorf("setting webhooks up (webhook.secret): %w", err)
@@ -154,7 +165,8 @@ func publishHandler(registry *jobs.Registry, r *Services) error {
 	if err != nil {
 		host = "unknown"
 	}
-	h, err := publish.New(publish.Config{Site: r.Site, DB: r.OwnDB, Queue: r, Models: r.publishModels(), Effects: r.published, Now: r.Now, Logger: r.Log,
+	h, err := publish.New(publish.Config{Site: r.Site, DB: r.OwnDB, Queue: r, Models: r.publishModels(),
+		Effects: r.published, Now: r.Now, Logger: r.Log,
 		Every: r.Config.Publish.Every, Name: fmt.Sprintf("%.40s:%d", host, os.Getpid())})
 	if err != nil {
 		return err
@@ -168,7 +180,8 @@ func publishHandler(registry *jobs.Registry, r *Services) error {
 func (r *Services) models() []cms.Model {
 	var list []cms.Model
 	for _, m := range r.Config.CMS.Models {
-		list = append(list, cms.Model{Name: m.Name, Table: m.Table, Class: m.Class, Prefix: m.Prefix, StatusColumn: m.Status, Published: m.Published,
+		list = append(list, cms.Model{Name: m.Name, Table: m.Table, Class: m.Class, Prefix: m.Prefix,
+			StatusColumn: m.Status, Published: m.Published,
 			TitleColumn: m.Title, ImageColumn: m.Image})
 	}
 	return list
@@ -214,7 +227,8 @@ func (r *Services) published(ctx context.Context, changes []publish.Change) ([]j
 			data := map[string]any{"title": c.Title, "url": c.URL, "publishedAt": c.At.Format("2006-01-02 15:04")}
 			next = append(next, mail.Send.New(mail.SendPayload{To: to, Template: "content-published", Data: data}))
 		}
-		told, err := r.deliveries(ctx, "content.published", map[string]any{"model": c.Model, "id": c.ID, "title": c.Title, "url": c.URL})
+		told, err := r.deliveries(ctx, "content.published", map[string]any{"model": c.Model, "id": c.ID,
+			"title": c.Title, "url": c.URL})
 		if err != nil {
 			return nil, err
 		}

@@ -17,7 +17,8 @@ func TestLogLinesAreWholeAndNameTheirUnits(t *testing.T) {
 		var out bytes.Buffer
 		a := &Process{Err: &out, StderrIsTTY: true}
 		log := a.Logger(config.Log{Level: "info", Format: format})
-		log.Error("it failed", "error", errors.Join(errors.New("one"), errors.New("two\n  three")), "took", 1500*time.Microsecond, "text", "a\r\nb")
+		log.Error("it failed", "error", errors.Join(errors.New("one"), errors.New("two\n  three")), "took",
+			1500*time.Microsecond, "text", "a\r\nb")
 		if n := strings.Count(out.String(), "\n"); n != 1 {
 			t.Errorf("%s: %d lines: %q", format, n, out.String())
 		}

@@ -54,14 +54,19 @@ func mailHandler(registry *jobs.Registry, r *Services) error {
 	c := r.Config.Mail
 	m := mail.Config{
 		Site: r.Site, DB: r.OwnDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
-		MaxAttachmentBytes: int64(c.MaxSize), IdleConnections: r.Config.Queue.Concurrency, ResendUnknown: c.Resend, KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
-		Pin: c.Pin, AllowPrivate: c.Networks(), OneRecipient: c.OneRecipient, Limits: mailLimits(c.Rate), MaxAge: c.MaxAge, HardBounceExpiry: c.Suppress, Breaker: r.Breakers, Counted: r.Mailed, Enqueue: r, Now: r.Now, Logger: r.Log,
-		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username, Password: mail.Secret(c.Password.Reveal()),
-			TLS: c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
+		MaxAttachmentBytes: int64(c.MaxSize), IdleConnections: r.Config.Queue.Concurrency, ResendUnknown: c.Resend,
+		KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
+		Pin: c.Pin, AllowPrivate: c.Networks(), OneRecipient: c.OneRecipient, Limits: mailLimits(c.Rate),
+		MaxAge: c.MaxAge, HardBounceExpiry: c.Suppress, Breaker: r.Breakers, Counted: r.Mailed, Enqueue: r, Now: r.Now,
+		Logger: r.Log,
+		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username,
+			Password: mail.Secret(c.Password.Reveal()),
+			TLS:      c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
 	}
 	if box := c.Mailbox; box.Host != "" {
-		m.Mailbox = mail.Mailbox{Host: box.Host, Port: box.Port, Username: box.Username, Password: mail.Secret(box.Password.Reveal()),
-			TLS: box.Encryption, Folder: box.Folder, MoveTo: box.MoveTo}
+		m.Mailbox = mail.Mailbox{Host: box.Host, Port: box.Port, Username: box.Username,
+			Password: mail.Secret(box.Password.Reveal()),
+			TLS:      box.Encryption, Folder: box.Folder, MoveTo: box.MoveTo}
 	}
 	if !c.Verify {
 		m.TLS = &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the owner said so: mail.verify
@@ -83,7 +88,8 @@ func mailHandler(registry *jobs.Registry, r *Services) error {
 
 // mailLimits are the configuration's, a domain's for the minute.
 func mailLimits(c config.MailRate) mail.Limits {
-	l := mail.Limits{All: mail.Rate{PerSecond: c.PerSecond, PerMinute: c.PerMinute, PerHour: c.PerHour, PerDay: c.PerDay},
+	l := mail.Limits{All: mail.Rate{PerSecond: c.PerSecond, PerMinute: c.PerMinute, PerHour: c.PerHour,
+		PerDay: c.PerDay},
 		Domains: map[string]mail.Rate{"*": {PerMinute: c.PerDomain}}}
 	for domain, n := range c.Domains {
 		l.Domains[strings.ToLower(domain)] = mail.Rate{PerMinute: n}

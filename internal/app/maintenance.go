@@ -23,12 +23,17 @@ const day = 24 * time.Hour
 // cacheHandler joins the cleaning types: caches, logs, the queue's own tables.
 func cacheHandler(registry *jobs.Registry, r *Services) error {
 	c, l := r.Config.Cache, r.Config.Logs
-	o := cache.Options{Store: c.Driver, Prefix: c.Prefix, RedisIsOurs: c.Redis.Own, LogDays: int(l.Keep / day), RotateAbove: int64(l.MaxSize),
-		Sessions: l.Sessions > 0, EmailLogDays: int(l.Mails / day), RevisionDays: int(l.Revision / day), MemberActivityDays: int(l.Members / day)}
-	set := cache.Config{Site: r.Site, Options: o, CleanQueue: func(ctx context.Context, dryRun bool) (any, error) { return r.CleanQueue(ctx, dryRun) }, Now: r.Now, Logger: r.Log}
+	o := cache.Options{Store: c.Driver, Prefix: c.Prefix, RedisIsOurs: c.Redis.Own, LogDays: int(l.Keep / day),
+		RotateAbove: int64(l.MaxSize),
+		Sessions:    l.Sessions > 0, EmailLogDays: int(l.Mails / day), RevisionDays: int(l.Revision / day),
+		MemberActivityDays: int(l.Members / day)}
+	set := cache.Config{Site: r.Site, Options: o, CleanQueue: func(ctx context.Context, dryRun bool) (any, error) {
+		return r.CleanQueue(ctx, dryRun)
+	}, Now: r.Now, Logger: r.Log}
 	if c.Redis.Address != "" {
 		set.OpenRedis = func(ctx context.Context) (redis.UniversalClient, error) {
-			client := redis.NewClient(&redis.Options{Addr: c.Redis.Address, Username: c.Redis.Username, Password: c.Redis.Password.Reveal(), DB: c.Redis.DB})
+			client := redis.NewClient(&redis.Options{Addr: c.Redis.Address, Username: c.Redis.Username,
+				Password: c.Redis.Password.Reveal(), DB: c.Redis.DB})
 			if err := client.Ping(ctx).Err(); err != nil {
 				return nil, errors.Join(err, client.Close())
 			}
@@ -58,7 +63,8 @@ func (r *Services) cachePrefix() (string, error) {
 func notifyHandler(registry *jobs.Registry, r *Services) error {
 	c := r.Config.Notify
 	n := notify.Config{DB: r.OwnDB, Interval: c.Every, Site: SiteName(r.Site), CMS: r.Site, Now: r.Now, Logger: r.Log,
-		Client: outbound.New(outbound.Options{Timeout: 15 * time.Second, AllowPrivate: r.Config.Webhook.Networks(), UserAgent: "cmsjobs/" + r.Version})}
+		Client: outbound.New(outbound.Options{Timeout: 15 * time.Second, AllowPrivate: r.Config.Webhook.Networks(),
+			UserAgent: "cmsjobs/" + r.Version})}
 	if c.CMS {
 		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeCMS})
 	}
@@ -70,7 +76,8 @@ func notifyHandler(registry *jobs.Registry, r *Services) error {
 		n.Channels = append(n.Channels, notify.Channel{Type: notify.TypeMail, To: r.Config.Mail.Admin})
 	}
 	for _, channel := range c.Channels {
-		n.Channels = append(n.Channels, notify.Channel{Name: channel.Name, Type: channel.Type, URL: channel.URL.Reveal(), Chat: channel.ChatID, MinLevel: channel.Level})
+		n.Channels = append(n.Channels, notify.Channel{Name: channel.Name, Type: channel.Type,
+			URL: channel.URL.Reveal(), Chat: channel.ChatID, MinLevel: channel.Level})
 	}
 	h, err := notify.New(n)
 	if err != nil {
@@ -100,12 +107,16 @@ func SiteName(s *cms.Site) string {
 // analyticsHandler joins the counting of visits.
 func analyticsHandler(registry *jobs.Registry, r *Services) error {
 	c := r.Config.Analytics
-	a := analytics.Config{Site: r.Site, DB: r.OwnDB, Now: r.Now, Logger: r.Log, Hosts: c.Hosts, RespectDoNotTrack: c.HonourDNT, KeepRaw: c.KeepRaw,
-		Buffer: c.Buffer, PerAddress: float64(c.Rate) / 60, TrustedProxies: r.Config.HTTP.Networks(), CountPostViews: !c.Collect && c.Table == ""}
+	a := analytics.Config{Site: r.Site, DB: r.OwnDB, Now: r.Now, Logger: r.Log, Hosts: c.Hosts,
+		RespectDoNotTrack: c.HonourDNT, KeepRaw: c.KeepRaw,
+		Buffer: c.Buffer, PerAddress: float64(c.Rate) / 60, TrustedProxies: r.Config.HTTP.Networks(),
+		CountPostViews: !c.Collect && c.Table == ""}
 	if c.Table != "" {
 		column := func(name string) string { return c.Columns[name] }
-		a.Mapped = &analytics.Mapping{Table: c.Table, At: column("at"), Visitor: column("visitor"), Address: column("address"), Agent: column("agent"),
-			Path: column("path"), Referrer: column("referrer"), Country: column("country"), Campaign: column("campaign"), Site: column("site")}
+		a.Mapped = &analytics.Mapping{Table: c.Table, At: column("at"), Visitor: column("visitor"),
+			Address: column("address"), Agent: column("agent"),
+			Path: column("path"), Referrer: column("referrer"), Country: column("country"),
+			Campaign: column("campaign"), Site: column("site")}
 	}
 	if c.MMDB != "" {
 		countries, err := analytics.OpenCountries(c.MMDB)

@@ -28,8 +28,10 @@ import (
 
 // Open connects the services that every command with a database needs.
 func (p *Process) Open(ctx context.Context, l *config.Loaded) (*Services, error) {
-	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.Logger(l.Log), Now: p.Now, completedLog: p.completedLog(l.Log)}
-	for _, step := range []func(context.Context) error{r.OpenDatabases, r.migrate, r.openSite, r.openKinds, r.openStore} {
+	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.Logger(l.Log), Now: p.Now,
+		completedLog: p.completedLog(l.Log)}
+	for _, step := range []func(context.Context) error{r.OpenDatabases, r.migrate, r.openSite, r.openKinds,
+		r.openStore} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.Close())
 		}
@@ -97,9 +99,10 @@ func (r *Services) openSite(context.Context) (err error) {
 
 func (r *Services) openKinds(context.Context) error {
 	r.Registry = jobs.NewRegistry()
-	r.Breakers = breaker.New(r.OwnDB, breaker.Config{Logger: r.Log, Recovered: func(ctx context.Context, dependency string) error {
-		return r.Store.RunWaiting(ctx, dependency) // the store is opened after the breakers
-	}})
+	r.Breakers = breaker.New(r.OwnDB, breaker.Config{
+		Logger: r.Log, Recovered: func(ctx context.Context, dependency string) error {
+			return r.Store.RunWaiting(ctx, dependency) // the store is opened after the breakers
+		}})
 	r.Orders = &orders.Book{DB: r.OwnDB, Now: r.Now}
 	return RegisterKinds(r.Registry, r)
 }
@@ -180,6 +183,7 @@ func (p *Process) WithoutDatabase(l *config.Loaded) (*Services, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Services{Config: l, Log: slog.New(slog.DiscardHandler), Now: p.Now, DB: db, OwnDB: db, Orders: &orders.Book{DB: db, Now: p.Now},
-		Site: &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
+	return &Services{Config: l, Log: slog.New(slog.DiscardHandler), Now: p.Now, DB: db, OwnDB: db,
+		Orders: &orders.Book{DB: db, Now: p.Now},
+		Site:   &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
 }

@@ -12,7 +12,8 @@ import (
 
 // Snapshot collects what an explanation depends on.
 func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
-	return ops.Explainer{Ledger: r.History, Registry: r.Registry, Now: r.Now, Workers: r.History.Workers, Breakers: r.OpenBreakers,
+	return ops.Explainer{Ledger: r.History, Registry: r.Registry, Now: r.Now, Workers: r.History.Workers,
+		Breakers:     r.OpenBreakers,
 		JobsDisabled: !r.Config.Queue.Enabled}.Snapshot(ctx, record)
 }
 

@@ -30,7 +30,10 @@ type part struct {
 // without its grace period.
 func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	c := r.Config
-	r.Metrics = health.NewMetrics(r.Version, func(jobType string) bool { _, known := r.Registry.Lookup(jobType); return known })
+	r.Metrics = health.NewMetrics(r.Version, func(jobType string) bool {
+		_, known := r.Registry.Lookup(jobType)
+		return known
+	})
 	r.OpenTracer()
 	r.Activity = r.NewActivity()
 	var parts []part
@@ -39,7 +42,8 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	}
 	if c.Queue.Worker && c.Queue.Enabled {
 		parts = append(parts, part{"worker", func(ctx context.Context) error {
-			return r.Work(ctx, WorkerOptions{Ended: func(end jobs.Settlement) { r.Metrics.Ended(end); r.TraceRun(end) }}, onAbort)
+			return r.Work(ctx, WorkerOptions{
+				Ended: func(end jobs.Settlement) { r.Metrics.Ended(end); r.TraceRun(end) }}, onAbort)
 		}})
 	}
 	if c.Schedule.Enabled && c.Queue.Enabled { // or jobs would wait that nobody runs
@@ -97,7 +101,8 @@ func partNames(c *config.Loaded) []string {
 	for _, x := range []struct {
 		name string
 		on   bool
-	}{{"worker", c.Queue.Worker && c.Queue.Enabled}, {"scheduler", c.Schedule.Enabled && c.Queue.Enabled}, {"php", c.PHP.Enabled && c.Queue.Enabled}, {"web", c.HTTP.Enabled}} {
+	}{{"worker", c.Queue.Worker && c.Queue.Enabled}, {"scheduler", c.Schedule.Enabled && c.Queue.Enabled},
+		{"php", c.PHP.Enabled && c.Queue.Enabled}, {"web", c.HTTP.Enabled}} {
 		if x.on {
 			names = append(names, x.name)
 		}
@@ -127,7 +132,8 @@ func (r *Services) serve(ctx context.Context, server *web.Server, l net.Listener
 		if err != nil {
 			return errors.Join(UsageError{Err: fmt.Errorf("http.tls_cert: %w", err)}, l.Close())
 		}
-		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"h2", "http/1.1"}}), "https"
+		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
+			NextProtos: []string{"h2", "http/1.1"}}), "https"
 	}
 	r.Log.Info("admin page", "event", "web.started", "url", scheme+"://"+l.Addr().String()+"/")
 	return server.Serve(ctx, l)

@@ -37,9 +37,12 @@ func (r *Services) phpParts() (parts []part, err error) {
 	for _, name := range slices.Sorted(maps.Keys(c.Queues)) {
 		q := c.Queues[name].Filled()
 		pool, err := php.New(php.Config{
-			Source: source, Queue: name, Command: queueWork(binary, artisan, c.Connection, name, q), Dir: filepath.Dir(artisan),
-			Connection: c.Connection, Processes: q.Processes, Timeout: *q.Timeout, Lease: r.Config.Queue.Lease, Poll: c.Poll,
-			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, StateDir: r.WakeDir, Worker: worker, Now: r.Now, Logger: r.Log, Redact: redact.Text, Ended: r.phpEnded,
+			Source: source, Queue: name, Command: queueWork(binary, artisan, c.Connection, name, q),
+			Dir:        filepath.Dir(artisan),
+			Connection: c.Connection, Processes: q.Processes, Timeout: *q.Timeout, Lease: r.Config.Queue.Lease,
+			Poll:  c.Poll,
+			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, StateDir: r.WakeDir, Worker: worker, Now: r.Now,
+			Logger: r.Log, Redact: redact.Text, Ended: r.phpEnded,
 		})
 		if err != nil {
 			return nil, fmt.Errorf("php.queues.%s: %w", name, err)
@@ -55,7 +58,8 @@ func (r *Services) phpParts() (parts []part, err error) {
 // phpPrograms finds PHP and the site's artisan.
 func (r *Services) phpPrograms() (binary, artisan string, err error) {
 	if artisan = r.Config.ArtisanFile(); artisan == "" {
-		return "", "", UsageError{Err: errors.New("php.enabled: the site's artisan is not known: set cms.dir or php.artisan")}
+		return "", "", UsageError{Err: errors.New("php.enabled: the site's artisan is not known: set cms.dir or " +
+			"php.artisan")}
 	}
 	if artisan, err = filepath.Abs(artisan); err != nil {
 		return "", "", fmt.Errorf("php.artisan: %w", err)
@@ -72,8 +76,10 @@ func (r *Services) phpPrograms() (binary, artisan string, err error) {
 // queueWork is the command of one process: Laravel's own worker, which package
 // cmsjobs/laravel gives its jobs.
 func queueWork(binary, artisan, connection, queue string, q config.PHPQueue) []string {
-	command := []string{binary, artisan, "queue:work", connection, "--name=cmsjobs", "--queue=" + queue, "--sleep=0", "--quiet",
-		"--tries=" + strconv.Itoa(*q.Tries), "--timeout=" + strconv.Itoa(int(q.Timeout.Seconds())), "--memory=" + strconv.FormatInt(int64(q.Memory>>20), 10)}
+	command := []string{binary, artisan, "queue:work", connection, "--name=cmsjobs", "--queue=" + queue, "--sleep=0",
+		"--quiet",
+		"--tries=" + strconv.Itoa(*q.Tries), "--timeout=" + strconv.Itoa(int(q.Timeout.Seconds())), "--memory=" +
+			strconv.FormatInt(int64(q.Memory>>20), 10)}
 	if q.MaxJobs > 0 {
 		command = append(command, "--max-jobs="+strconv.Itoa(q.MaxJobs))
 	}
@@ -104,7 +110,8 @@ func (r *Services) logPHP(end jobs.Settlement) {
 	case jobs.Failed:
 		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
 	case jobs.Retried:
-		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error", reason)
+		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error",
+			reason)
 	case jobs.Released:
 		log.Info("job released", "event", "job.released", "due_in", end.Delay)
 	default:

@@ -30,7 +30,8 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 	for _, e := range entries {
 		jobTypes[e.Name] = e.Job.Type
 	}
-	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.Store, Edits: r.Store, History: r.Store, Zone: r.ScheduleZone, HasRunSince: r.ran, Logger: r.Log, CatchUp: r.Config.Schedule.CatchUp,
+	s, err := schedule.New(schedule.Config{Entries: entries, Ticker: r.Store, Edits: r.Store, History: r.Store,
+		Zone: r.ScheduleZone, HasRunSince: r.ran, Logger: r.Log, CatchUp: r.Config.Schedule.CatchUp,
 		Newest: r.History.NewestTicks, Rang: func() { now := r.Now(); r.rang.Store(&now) },
 		Missed: r.tickMissed, Taken: func(entry string, _ time.Time) { r.ticked(entry, jobTypes[entry]) }})
 	if err != nil {
@@ -41,7 +42,8 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 
 // ran says whether a job of a type was done since a moment.
 func (r *Services) ran(ctx context.Context, jobType string, since time.Time) (bool, error) {
-	list, err := r.History.Jobs(ctx, jobs.Filter{Types: []string{jobType}, Statuses: []jobs.Status{jobs.StatusCompleted}, Since: since}, jobs.Page{Limit: 1})
+	list, err := r.History.Jobs(ctx, jobs.Filter{Types: []string{jobType}, Statuses: []jobs.Status{
+		jobs.StatusCompleted}, Since: since}, jobs.Page{Limit: 1})
 	return len(list.Items) > 0, err
 }
 
@@ -84,10 +86,12 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 		}
 		known, there := r.Registry.Lookup(e.Job.Type)
 		if !there {
-			return nil, fmt.Errorf("schedule.entries.%s: no type is named %q; known are %v", name, e.Job.Type, r.Registry.Types())
+			return nil, fmt.Errorf("schedule.entries.%s: no type is named %q; known are %v", name, e.Job.Type,
+				r.Registry.Types())
 		}
 		if known.Maker != jobs.Anyone && !slices.Contains(r.Config.Queue.InternalRows, known.Type) {
-			return nil, fmt.Errorf("schedule.entries.%s: jobs of %s are made by the service itself and cannot be scheduled", name, known.Type)
+			return nil, fmt.Errorf("schedule.entries.%s: jobs of %s are made by the service itself and cannot be "+
+				"scheduled", name, known.Type)
 		}
 		entries = append(entries, e)
 	}
@@ -113,7 +117,8 @@ func (r *Services) configured(e schedule.Entry, c config.ScheduleEntry) (schedul
 		e.Paused = !*c.Enabled
 	}
 	if c.Policy != "" {
-		e.Policy = map[string]schedule.Policy{"skip": schedule.Skip, "once": schedule.Latest, "all": schedule.All}[c.Policy]
+		e.Policy = map[string]schedule.Policy{"skip": schedule.Skip, "once": schedule.Latest,
+			"all": schedule.All}[c.Policy]
 	}
 	e.CatchUp = cmp.Or(c.CatchUp, e.CatchUp)
 	e.Limit = cmp.Or(c.Limit, e.Limit)
@@ -165,15 +170,21 @@ func timetable() []schedule.Entry {
 	return []schedule.Entry{
 		{Name: "sitemap.generate", Cron: "0 2 * * *", Job: sitemap.Generate.New(sitemap.GeneratePayload{Force: false})},
 		// 30 s after each new sitemap it is enqueued anyway; this is for days without one.
-		{Name: "sitemap.indexnow", Cron: "0 2 * * *", Job: sitemap.IndexNow.New(sitemap.IndexNowPayload{}), SkipIfRan: "sitemap.generate"},
-		{Name: "backup.generate", Cron: "0 3 * * *", Job: backup.Generate.New(backup.GeneratePayload{}), CatchUp: 3 * time.Hour},
+		{Name: "sitemap.indexnow", Cron: "0 2 * * *", Job: sitemap.IndexNow.New(sitemap.IndexNowPayload{}),
+			SkipIfRan: "sitemap.generate"},
+		{Name: "backup.generate", Cron: "0 3 * * *", Job: backup.Generate.New(backup.GeneratePayload{}),
+			CatchUp: 3 * time.Hour},
 		{Name: "backup.monitor", Cron: "30 9 * * *", Job: backup.Monitor.New(backup.MonitorPayload{})},
 		{Name: backupDigest, Cron: "0 9 * * 1", Job: backup.Monitor.New(backup.MonitorPayload{Digest: true})},
 		{Name: "logs.cleanup", Cron: "0 4 * * *", Job: cache.LogsCleanup.New(cache.LogsPayload{})},
 		{Name: "analytics.process", Cron: "0 * * * *", Job: analytics.Process.New(analytics.ProcessPayload{})},
-		{Name: "analytics.weekly", Cron: "0 7 * * 1", Job: analytics.Weekly.New(analytics.WeeklyPayload{}), CatchUp: 12 * time.Hour}, // where analytics.weekly is on
-		{Name: "cache.clearExpired", Cron: "*/5 * * * *", Job: cache.ClearExpired.New(cache.ExpiredPayload{}), Policy: schedule.Skip},
-		{Name: "queue.clean", Cron: "*/5 * * * *", Job: cache.QueueClean.New(cache.CleanPayload{}), Policy: schedule.Skip},
+		// where analytics.weekly is on
+		{Name: "analytics.weekly", Cron: "0 7 * * 1", Job: analytics.Weekly.New(analytics.WeeklyPayload{}),
+			CatchUp: 12 * time.Hour},
+		{Name: "cache.clearExpired", Cron: "*/5 * * * *", Job: cache.ClearExpired.New(cache.ExpiredPayload{}),
+			Policy: schedule.Skip},
+		{Name: "queue.clean", Cron: "*/5 * * * *", Job: cache.QueueClean.New(cache.CleanPayload{}),
+			Policy: schedule.Skip},
 		// Where a mailbox for bounces is configured.
 		{Name: "mail.bounces", Cron: "*/10 * * * *", Job: mail.ReadBounces.New(struct{}{}), Policy: schedule.Skip},
 	}

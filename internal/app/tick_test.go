@@ -32,7 +32,8 @@ func TestRoundsAtOnceShareNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded.Database.DSN, loaded.Queue.MaxTime, loaded.Queue.InternalRows = config.DSN(db.DSN), time.Hour, []string{probe.Kind.Name}
+	loaded.Database.DSN, loaded.Queue.MaxTime, loaded.Queue.InternalRows = config.DSN(db.DSN), time.Hour,
+		[]string{probe.Kind.Name}
 	p := &Process{Version: "test", Err: io.Discard, Now: time.Now}
 	r, err := p.Open(t.Context(), loaded)
 	if err != nil {

@@ -23,8 +23,10 @@ func (r *Services) OpenTracer() {
 		header.Set("Authorization", c.Authorization.Reveal())
 	}
 	info := r.workerInfo("")
-	r.tracer = trace.New(trace.Config{Endpoint: c.Traces, Header: header, Share: c.Share, Now: r.Now, Random: rand.Float64, Log: r.Log,
-		Resource: map[string]any{"service.name": "cmsjobs", "service.version": r.Version, "service.instance.id": info.ID, "host.name": info.Host}})
+	r.tracer = trace.New(trace.Config{Endpoint: c.Traces, Header: header, Share: c.Share, Now: r.Now,
+		Random: rand.Float64, Log: r.Log,
+		Resource: map[string]any{"service.name": "cmsjobs", "service.version": r.Version,
+			"service.instance.id": info.ID, "host.name": info.Host}})
 }
 
 // enqueueTraced puts jobs into the queue. With a tracer each gets a span, and
@@ -36,7 +38,8 @@ func (r *Services) enqueueTraced(ctx context.Context, list []jobs.Spec) ([]jobs.
 	spans := make([]trace.Span, len(list))
 	for i, n := range list {
 		parent := parentOf(n.Metadata)
-		spans[i] = trace.Span{Context: r.tracer.Begin(parent), Parent: parent.Span, Name: "enqueue " + n.Type, Kind: trace.Producer, Start: r.Now()}
+		spans[i] = trace.Span{Context: r.tracer.Begin(parent), Parent: parent.Span, Name: "enqueue " + n.Type,
+			Kind: trace.Producer, Start: r.Now()}
 		list[i].Metadata = withParent(n.Metadata, spans[i].Context)
 	}
 	receipts, err := r.Store.Enqueue(ctx, list...)
@@ -45,7 +48,8 @@ func (r *Services) enqueueTraced(ctx context.Context, list []jobs.Spec) ([]jobs.
 		if err != nil {
 			s.Error = err.Error()
 		} else {
-			s.Attributes["messaging.message.id"], s.Attributes["cmsjobs.existing"] = receipts[i].UUID, receipts[i].Existing
+			s.Attributes["messaging.message.id"], s.Attributes["cmsjobs.existing"] = receipts[i].UUID,
+				receipts[i].Existing
 		}
 		r.tracer.Ended(s)
 	}
@@ -59,7 +63,8 @@ func (r *Services) TraceRun(end jobs.Settlement) {
 		return
 	}
 	job, parent := end.Claimed.Job, parentOf(end.Claimed.Job.Metadata)
-	run := trace.Span{Context: r.tracer.Begin(parent), Parent: parent.Span, Name: job.Type, Kind: trace.Consumer, Start: end.Started, End: end.Started.Add(end.Duration),
+	run := trace.Span{Context: r.tracer.Begin(parent), Parent: parent.Span, Name: job.Type, Kind: trace.Consumer,
+		Start: end.Started, End: end.Started.Add(end.Duration),
 		Attributes: messaging("process", job.Type, job.Queue)}
 	run.Attributes["messaging.message.id"] = job.UUID
 	run.Attributes["cmsjobs.attempt"] = int64(job.Attempt)
@@ -74,15 +79,18 @@ func (r *Services) TraceRun(end jobs.Settlement) {
 		if above == [8]byte{} { // nobody enqueued it with a span, as an INSERT does
 			above = run.Span
 		}
-		wait := trace.Span{Context: r.tracer.Begin(run.Context), Parent: above, Name: "wait " + job.Type, Kind: trace.Internal,
-			Start: end.Started.Add(-end.Wait), End: end.Started, Attributes: map[string]any{"messaging.message.id": job.UUID}}
+		wait := trace.Span{Context: r.tracer.Begin(run.Context), Parent: above, Name: "wait " + job.Type,
+			Kind:  trace.Internal,
+			Start: end.Started.Add(-end.Wait), End: end.Started, Attributes: map[string]any{
+				"messaging.message.id": job.UUID}}
 		r.tracer.Ended(wait)
 	}
 }
 
 // messaging are the attributes of OpenTelemetry's conventions for queues.
 func messaging(operation, jobType, queue string) map[string]any {
-	return map[string]any{"messaging.system": "cmsjobs", "messaging.operation.type": operation, "messaging.destination.name": queue, "cmsjobs.type": jobType}
+	return map[string]any{"messaging.system": "cmsjobs", "messaging.operation.type": operation,
+		"messaging.destination.name": queue, "cmsjobs.type": jobType}
 }
 
 const traceparent = "traceparent"

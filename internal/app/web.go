@@ -47,18 +47,24 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	}
 	cache := answers.New(r.Now, r.Log)
 	ports := r.ports(cache)
-	ports.Service = feature.Service{Mutator: r.History, Control: control, Ticker: webTicker{r}, Breakers: r.OpenBreakers,
-		DefaultQueue: r.Config.Queue.Default, Ready: []health.Check{{Name: conditions.DatabaseDown, Do: r.DB.PingContext}}}
+	ports.Service = feature.Service{Mutator: r.History, Control: control, Ticker: webTicker{r},
+		Breakers:     r.OpenBreakers,
+		DefaultQueue: r.Config.Queue.Default, Ready: []health.Check{
+			{Name: conditions.DatabaseDown, Do: r.DB.PingContext}}}
 	r.showConditions(&ports.Service, cache)
 	if !r.Config.Queue.Enabled {
 		ports.Inline = orderedExecutor{r, jobpages.NewInline(r.Registry, r.Now)}
 	}
 	return web.New(web.Config{
-		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.History, History: r.History, Gate: gate, Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
+		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.History, History: r.History, Gate: gate,
+		Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
 		Features:    feature.All(ports),
-		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types, OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
-		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody), Rate: c.Rate,
-		ShortenVisitors: r.Config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.Version, Now: r.Now, Log: r.Log,
+		APIDisabled: !c.API, EnqueueRule: c.EnqueueRule, ManageRule: c.ManageRule, AllowedTopics: c.Types,
+		OperatorKinds: []string{webhook.Deliver.Name}, PublicMetrics: c.Metrics,
+		TrustedProxies: c.Networks(), AllowedOrigins: c.Origins, MaskPaths: c.Mask, BodyLimit: int64(c.MaxBody),
+		Rate:            c.Rate,
+		ShortenVisitors: r.Config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.Version,
+		Now: r.Now, Log: r.Log,
 	})
 }
 
@@ -102,7 +108,8 @@ func (r *Services) gate() (*access.Authenticator, error) {
 	g := &access.Authenticator{Store: access.NewStore(r.OwnDB, r.Now), PermissionRoles: map[string]access.Role{}}
 	users := c.Users
 	if c.AdminPassword != "" {
-		users = append(users, config.User{Name: c.AdminUser, Password: c.AdminPassword, Role: string(access.Administrator)})
+		users = append(users, config.User{Name: c.AdminUser, Password: c.AdminPassword,
+			Role: string(access.Administrator)})
 	}
 	for _, u := range users {
 		hash, err := hashed(u.Password.Reveal())
@@ -137,7 +144,8 @@ func (a cmsAccounts) AccountByLogin(ctx context.Context, login string) (access.A
 	if errors.Is(err, cms.ErrNoUser) {
 		err = errors.Join(jobs.ErrNotFound, err)
 	}
-	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser, Permissions: u.Permissions,
+	return access.Account{ID: u.ID, Name: u.Name, PasswordHash: u.PasswordHash, SuperUser: u.SuperUser,
+		Permissions:           u.Permissions,
 		SessionsInvalidatedAt: u.SessionsInvalidatedAt}, err
 }
 
@@ -186,7 +194,8 @@ func (r *Services) ports(cache *answers.Cache) feature.Ports {
 func (r *Services) listen() (net.Listener, error) {
 	l, err := net.Listen("tcp", r.Config.HTTP.Listen)
 	if err != nil {
-		return nil, fmt.Errorf("opening %s: %w: another program has the port, or it is not ours to open; change http.listen", r.Config.HTTP.Listen, err)
+		return nil, fmt.Errorf("opening %s: %w: another program has the port, or it is not ours to open; change "+
+			"http.listen", r.Config.HTTP.Listen, err)
 	}
 	return l, nil
 }

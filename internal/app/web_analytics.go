@@ -10,23 +10,28 @@ import (
 // webAnalytics shows reports.
 type webAnalytics struct{ h *analytics.Handler }
 
-func (a webAnalytics) Report(ctx context.Context, q analyticspage.AnalyticsQuery) (analyticspage.AnalyticsReport, error) {
+func (a webAnalytics) Report(ctx context.Context, q analyticspage.AnalyticsQuery) (analyticspage.AnalyticsReport,
+	error) {
 	r, err := a.h.Report(ctx, analytics.ReportQuery{Since: q.Since, Until: q.Until, Site: q.Site, Limit: q.Limit})
 	if err != nil {
 		return analyticspage.AnalyticsReport{}, err
 	}
 	t := r.Total
-	out := analyticspage.AnalyticsReport{Dimensions: map[string][]analyticspage.AnalyticsItem{}, Total: analyticspage.AnalyticsTotal{Views: t.Views, Visitors: t.Visitors, Visits: t.Visits,
-		Bounces: t.Bounces, BounceRate: t.BounceRate, VisitSeconds: t.VisitSeconds}}
+	out := analyticspage.AnalyticsReport{Dimensions: map[string][]analyticspage.AnalyticsItem{},
+		Total: analyticspage.AnalyticsTotal{Views: t.Views, Visitors: t.Visitors, Visits: t.Visits,
+			Bounces: t.Bounces, BounceRate: t.BounceRate, VisitSeconds: t.VisitSeconds}}
 	for _, d := range r.Days {
-		out.Days = append(out.Days, analyticspage.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors, Visits: d.Visits, Bounces: d.Bounces,
+		out.Days = append(out.Days, analyticspage.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors,
+			Visits: d.Visits, Bounces: d.Bounces,
 			BounceRate: d.BounceRate, VisitSeconds: d.VisitSeconds})
 	}
 	for _, l := range r.Lists {
 		items := []analyticspage.AnalyticsItem{}
 		for _, i := range l.Items {
-			items = append(items, analyticspage.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors, Visits: i.Visits,
-				BounceRate: i.BounceRate, VisitSeconds: i.VisitSeconds, PageSeconds: i.PageSeconds, ExitRate: i.ExitRate})
+			items = append(items, analyticspage.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors,
+				Visits:     i.Visits,
+				BounceRate: i.BounceRate, VisitSeconds: i.VisitSeconds, PageSeconds: i.PageSeconds,
+				ExitRate: i.ExitRate})
 		}
 		name := l.Dimension
 		if name == "os" {

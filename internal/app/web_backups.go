@@ -60,8 +60,10 @@ func reached(err error) error {
 }
 
 func (b webBackups) view(s catalog.Stored) backups.Backup {
-	v := backups.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status), Usable: b.h.Usable(s), Origin: string(s.Origin),
-		Database: s.Database, Encrypted: s.Encrypted, Destination: s.Destination, Tables: s.TableCount, Files: int(s.FileCount)}
+	v := backups.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status),
+		Usable: b.h.Usable(s), Origin: string(s.Origin),
+		Database: s.Database, Encrypted: s.Encrypted, Destination: s.Destination, Tables: s.TableCount,
+		Files: int(s.FileCount)}
 	if p := s.Verification; p != nil {
 		v.VerifiedAt, v.Verification = &p.At, string(p.Level)
 		if !p.OK {
@@ -111,7 +113,8 @@ const planTime = 10 * time.Second
 
 // PlanRestore compares the backup with what is there now, or outlines it where
 // that takes too long for a page.
-func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.RestorePart) (backups.RestorePlan, error) {
+func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.RestorePart) (backups.RestorePlan,
+	error) {
 	s, err := b.find(ctx, name)
 	if err != nil {
 		return backups.RestorePlan{}, err
@@ -128,9 +131,11 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.R
 		return backups.RestorePlan{}, errors.Join(jobs.ErrConflict, err)
 	}
 	if len(plan.Refused) > 0 {
-		return backups.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, restore.ErrUnfit, strings.Join(plan.Refused, "; "))
+		return backups.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, restore.ErrUnfit,
+			strings.Join(plan.Refused, "; "))
 	}
-	view := backups.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)), NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
+	view := backups.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)),
+		NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
 		Untrusted: plan.Untrusted, Executable: plan.Executable}
 	for _, t := range plan.Tables {
 		view.RowsNow += max(t.RowsNow, 0)
@@ -141,7 +146,8 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.R
 
 // RestoreBackup enqueues a job that restores. confirm is the word of the plan
 // without allowances, which the person typed.
-func (b webBackups) RestoreBackup(ctx context.Context, name string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
+func (b webBackups) RestoreBackup(ctx context.Context, name string, part backups.RestorePart, confirm string,
+	allow backups.RestoreAllowance) (jobs.Receipt, error) {
 	s, err := b.find(ctx, name)
 	if err != nil {
 		return jobs.Receipt{}, err
@@ -152,7 +158,8 @@ func (b webBackups) RestoreBackup(ctx context.Context, name string, part backups
 		q.TrustUnknown, q.AllowExecutable = allow.Unknown, allow.Executable
 		token = b.h.Token(q)
 	}
-	p := backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files, TrustUnknown: q.TrustUnknown, AllowExecutable: q.AllowExecutable, Confirm: token}
+	p := backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files,
+		TrustUnknown: q.TrustUnknown, AllowExecutable: q.AllowExecutable, Confirm: token}
 	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.New(p))
 	if err != nil {
 		return jobs.Receipt{}, err

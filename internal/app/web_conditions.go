@@ -29,7 +29,8 @@ func (r *Services) showConditions(p *feature.Service, cache *answers.Cache) {
 func conditionViews(statuses []conditions.State) []web.Condition {
 	list := make([]web.Condition, len(statuses))
 	for i, s := range statuses {
-		list[i] = web.Condition{Name: s.Name, Severity: string(s.Severity), Active: s.Active, Title: s.Title, Since: s.Since, Limit: s.Limit.String(),
+		list[i] = web.Condition{Name: s.Name, Severity: string(s.Severity), Active: s.Active, Title: s.Title,
+			Since: s.Since, Limit: s.Limit.String(),
 			Fix: strings.ReplaceAll(s.Fix, "`", ""), Page: s.Page, Elsewhere: !s.Here}
 		if s.Active {
 			list[i].Detail = s.Detail
@@ -74,7 +75,8 @@ func (r *Services) storedFigures(ctx context.Context) (health.StoredFigures, err
 		return f, err
 	}
 	b, err := r.Handlers.Backup.Condition(ctx)
-	f.Backups, f.BackedUp, f.Verified, f.BackupBytes, f.VerificationFailed = true, b.LastComplete, b.LastVerification, b.LastBytes, b.VerificationFailed
+	f.Backups, f.BackedUp, f.Verified, f.BackupBytes, f.VerificationFailed = true, b.LastComplete, b.LastVerification,
+		b.LastBytes, b.VerificationFailed
 	return f, err
 }
 

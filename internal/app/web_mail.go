@@ -31,7 +31,8 @@ func (m WebMail) Mails(ctx context.Context, q mailpage.MailQuery, p jobs.Page) (
 }
 
 func mailOf(e mail.Entry) mailpage.Mail {
-	return mailpage.Mail{ID: strconv.FormatInt(e.ID, 10), UUID: e.UUID, To: e.Recipient, From: e.Sender, Subject: e.Subject, Template: e.Template, MessageID: e.MessageID,
+	return mailpage.Mail{ID: strconv.FormatInt(e.ID, 10), UUID: e.UUID, To: e.Recipient, From: e.Sender,
+		Subject: e.Subject, Template: e.Template, MessageID: e.MessageID,
 		Status: string(e.Status), Answer: e.Answer, Attempts: e.Attempt, At: e.UpdatedAt, Kept: e.HasPayload}
 }
 
@@ -86,7 +87,8 @@ func (m WebMail) tries(ctx context.Context, e mail.Entry) ([]mailpage.MailTry, e
 	list, err := m.Handler.Attempts(ctx, e.UUID, e.Recipient)
 	var out []mailpage.MailTry
 	for _, t := range list {
-		out = append(out, mailpage.MailTry{At: t.At, Attempt: t.Attempt, Status: string(t.Status), Server: t.Host, Code: t.Code, Answer: t.Answer, DurationMS: t.Duration.Milliseconds()})
+		out = append(out, mailpage.MailTry{At: t.At, Attempt: t.Attempt, Status: string(t.Status), Server: t.Host,
+			Code: t.Code, Answer: t.Answer, DurationMS: t.Duration.Milliseconds()})
 	}
 	return out, err
 }

@@ -24,7 +24,8 @@ const examplesShown = 20
 func (m webMedia) MediaStatus(ctx context.Context) (mediapage.MediaStatus, error) {
 	return answers.Fresh(ctx, m.cache, "media", serves, func(ctx context.Context) (mediapage.MediaStatus, error) {
 		report, err := m.r.Handlers.Media.Check(ctx, media.CheckOptions{}, func(int64, int64) {})
-		return mediapage.MediaStatus{Pictures: report.Pictures, Missing: int64(len(report.Missing)), Lost: int64(len(report.Lost)),
+		return mediapage.MediaStatus{Pictures: report.Pictures, Missing: int64(len(report.Missing)),
+			Lost:     int64(len(report.Lost)),
 			Examples: report.Missing[:min(len(report.Missing), examplesShown)]}, err
 	})
 }
@@ -42,7 +43,8 @@ func (m webMedia) Regenerate(ctx context.Context, onlyMissing bool) (int, error)
 		for _, file := range files {
 			f.After = file.ID
 			if strings.HasPrefix(file.MIME, "image/") {
-				list = append(list, media.ProcessImage.New(media.ProcessImagePayload{MediaFileID: media.ID(file.ID), FilePath: file.URL, MimeType: file.MIME, Force: !onlyMissing}))
+				list = append(list, media.ProcessImage.New(media.ProcessImagePayload{MediaFileID: media.ID(file.ID),
+					FilePath: file.URL, MimeType: file.MIME, Force: !onlyMissing}))
 			}
 		}
 		if len(list) == 0 {

@@ -24,14 +24,16 @@ const submissionsShown = 30
 
 // submissions are the last runs that told search engines, or tried to.
 func (s webSitemap) submissions(ctx context.Context) ([]sitemappage.Submission, error) {
-	runs, err := s.runs.Runs(ctx, jobs.Filter{Types: []string{sitemap.IndexNow.Name}}, jobs.Page{Limit: submissionsShown})
+	runs, err := s.runs.Runs(ctx, jobs.Filter{Types: []string{sitemap.IndexNow.Name}},
+		jobs.Page{Limit: submissionsShown})
 	var list []sitemappage.Submission
 	for _, r := range runs.Items {
 		var did sitemap.Submission
 		if len(r.Result) > 0 && json.Unmarshal(r.Result, &did) != nil {
 			continue // of another version
 		}
-		x := sitemappage.Submission{At: r.EndedAt, Host: s.hosts, URLs: did.Added + did.Changed + did.Deleted, Note: strings.Join(append(did.Refusals, r.Error), " ")}
+		x := sitemappage.Submission{At: r.EndedAt, Host: s.hosts, URLs: did.Added + did.Changed + did.Deleted,
+			Note: strings.Join(append(did.Refusals, r.Error), " ")}
 		switch {
 		case r.Outcome != jobs.Completed.String():
 			x.Failed = true
@@ -52,9 +54,11 @@ func (s webSitemap) SitemapStatus(ctx context.Context) (sitemappage.SitemapStatu
 		return sitemappage.SitemapStatus{}, err
 	}
 	published, err := s.handler.Published(ctx)
-	status := sitemappage.SitemapStatus{Target: published.Target, FileCount: published.Files, URLs: published.URLs, PublishedAt: published.At, Submissions: list}
+	status := sitemappage.SitemapStatus{Target: published.Target, FileCount: published.Files, URLs: published.URLs,
+		PublishedAt: published.At, Submissions: list}
 	for _, f := range published.Listed {
-		status.Files = append(status.Files, sitemappage.SitemapFile{Name: f.Name, URLs: f.URLs, Size: f.Bytes, Modified: f.Modified})
+		status.Files = append(status.Files, sitemappage.SitemapFile{Name: f.Name, URLs: f.URLs, Size: f.Bytes,
+			Modified: f.Modified})
 	}
 	return status, err
 }

@@ -30,7 +30,8 @@ func webhookView(s webhook.Subscription) webhooks.Webhook {
 	if s.Reason != "" {
 		note += " (" + s.Reason + ")"
 	}
-	return webhooks.Webhook{ID: strconv.FormatInt(s.ID, 10), URL: s.URL, Events: s.Events, Enabled: s.Status == webhook.Active, Note: note}
+	return webhooks.Webhook{ID: strconv.FormatInt(s.ID, 10), URL: s.URL, Events: s.Events,
+		Enabled: s.Status == webhook.Active, Note: note}
 }
 
 // number reads the id of a subscription or a delivery.
@@ -74,7 +75,8 @@ func (w WebWebhooks) SaveWebhook(ctx context.Context, x webhooks.Webhook) (webho
 		return webhooks.Webhook{}, err
 	}
 	if x.URL != "" && x.URL != was.URL || len(x.Events) > 0 && !slices.Equal(x.Events, was.Events) {
-		return webhooks.Webhook{}, fmt.Errorf("the address and the events of a webhook cannot be changed; add another one and delete this: %w", jobs.ErrConflict)
+		return webhooks.Webhook{}, fmt.Errorf("the address and the events of a webhook cannot be changed; add "+
+			"another one and delete this: %w", jobs.ErrConflict)
 	}
 	if x.Enabled {
 		err = w.Handler.Enable(ctx, id)
@@ -127,7 +129,9 @@ func (w WebWebhooks) Deliveries(ctx context.Context, id string, p jobs.Page) (jo
 		if d.Error != "" {
 			answer = d.Error
 		}
-		out.Items = append(out.Items, webhooks.Delivery{ID: strconv.FormatInt(d.ID, 10), Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer, Request: display.Short(d.Request, requestShown), Attempt: d.Attempt})
+		out.Items = append(out.Items, webhooks.Delivery{ID: strconv.FormatInt(d.ID, 10),
+			Webhook: strconv.FormatInt(d.Subscription, 10), Event: d.Event, At: d.At, Status: d.Status, Answer: answer,
+			Request: display.Short(d.Request, requestShown), Attempt: d.Attempt})
 	}
 	return out, err
 }

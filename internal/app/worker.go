@@ -34,8 +34,9 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 	c := jobs.Config{
 		Source: r.Store, Workers: r.Store, Registry: r.Registry, Logger: r.Log, Now: r.Now, Random: rand.Float64,
 		Info: r.workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
-		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs, MaxTime: cmp.Or(o.MaxTime, q.MaxTime),
-		Once: o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: memory.Resident,
+		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs,
+		MaxTime: cmp.Or(o.MaxTime, q.MaxTime),
+		Once:    o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: memory.Resident,
 		DatabaseTrouble: database.Outage, Redact: redact.Text,
 		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
 	}
@@ -67,7 +68,8 @@ func (r *Services) queues() []string {
 	names := slices.Clone(r.Config.Queue.Queues)
 	for _, jobType := range r.Registry.Types() {
 		entry, _ := r.Registry.Lookup(jobType)
-		if q := cmp.Or(r.Config.Types[jobType].Queue, entry.Queue); q != "" && !slices.Contains(names, q) && !r.chosenQueues() {
+		if q := cmp.Or(r.Config.Types[jobType].Queue, entry.Queue); q != "" && !slices.Contains(names, q) &&
+			!r.chosenQueues() {
 			names = append(names, q)
 		}
 	}
@@ -88,7 +90,8 @@ func (r *Services) workerInfo(prefix string) jobs.WorkerInfo {
 	if err != nil {
 		host = "unknown-host"
 	}
-	return jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%06x", cmp.Or(prefix, host), os.Getpid(), rand.Uint32N(1<<24)), Host: host, PID: os.Getpid(), Version: r.Version}
+	return jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%06x", cmp.Or(prefix, host), os.Getpid(), rand.Uint32N(1<<24)),
+		Host: host, PID: os.Getpid(), Version: r.Version}
 }
 
 // writing is the store of a worker whose writes are remembered.
@@ -127,7 +130,8 @@ func (s writing) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, e
 }
 
 // SettleAndClaim implements jobs.Relay.
-func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs.ClaimRequest) (lost error, next []jobs.Claimed, err error) {
+func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs.ClaimRequest) (lost error,
+	next []jobs.Claimed, err error) {
 	lost, next, err = s.Store.SettleAndClaim(ctx, end, q)
 	s.note(ctx, "outcomes of runs", err)
 	return lost, next, err

@@ -23,7 +23,8 @@ func (a *commandLine) accessCommand() *cobra.Command {
 }
 
 func (a *commandLine) accessLocksCommand() *cobra.Command {
-	return &cobra.Command{Use: "locks", Short: "List locked addresses", Example: "  cmsjobs access locks --json", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "locks", Short: "List locked addresses", Example: "  cmsjobs access locks --json",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				locks, err := access.NewStore(r.OwnDB, r.Now).Locks(ctx)
@@ -36,17 +37,21 @@ func (a *commandLine) accessLocksCommand() *cobra.Command {
 					if l.Account {
 						who = "one account"
 					}
-					cells[i] = []string{l.Address, who, strconv.Itoa(l.Failures), l.Until.Format(time.DateTime), l.ID[:12]}
+					cells[i] = []string{l.Address, who, strconv.Itoa(l.Failures), l.Until.Format(time.DateTime),
+						l.ID[:12]}
 				}
-				return a.list(locks, []string{"ADDRESS", "LOCKED", "FAILURES", "UNTIL", "ID"}, cells, "No address is locked.")
+				return a.list(locks, []string{"ADDRESS", "LOCKED", "FAILURES", "UNTIL", "ID"}, cells,
+					"No address is locked.")
 			})
 		}}
 }
 
 func (a *commandLine) accessUnlockCommand() *cobra.Command {
 	var all bool
-	c := &cobra.Command{Use: "unlock [ADDRESS]", Short: "Let an address sign in again at once", Args: cobra.MaximumNArgs(1),
-		Long:    "Lifts the locks of an address (an IPv4 address, or any address of an IPv6 /64 network), or all of them with --all.",
+	c := &cobra.Command{Use: "unlock [ADDRESS]", Short: "Let an address sign in again at once",
+		Args: cobra.MaximumNArgs(1),
+		Long: "Lifts the locks of an address (an IPv4 address, or any address of an IPv6 /64 network), or all of " +
+			"them with --all.",
 		Example: "  cmsjobs access unlock 203.0.113.7\n  cmsjobs access unlock --all",
 		RunE: func(c *cobra.Command, args []string) error {
 			if all == (len(args) == 1) {
@@ -59,7 +64,8 @@ func (a *commandLine) accessUnlockCommand() *cobra.Command {
 					if err != nil {
 						return err
 					}
-					return a.list(map[string]any{"deleted": n}, []string{"COUNTS DELETED"}, [][]string{{strconv.FormatInt(n, 10)}}, "")
+					return a.list(map[string]any{"deleted": n}, []string{"COUNTS DELETED"},
+						[][]string{{strconv.FormatInt(n, 10)}}, "")
 				}
 				if err := store.Unlock(ctx, args[0]); err != nil {
 					return err
@@ -74,7 +80,9 @@ func (a *commandLine) accessUnlockCommand() *cobra.Command {
 func (a *commandLine) tokenCommand() *cobra.Command {
 	c := &cobra.Command{Use: "token", Short: "Create, list and revoke tokens of programs that use the HTTP API",
 		Example: "  cmsjobs token create shop --scopes enqueue --types mail.send\n  cmsjobs token list"}
-	c.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), &cobra.Command{Use: "revoke ID", Short: "End a token at once", Example: "  cmsjobs token revoke 3f9a…", Args: cobra.ExactArgs(1),
+	c.AddCommand(a.tokenCreateCommand(), a.tokenListCommand(), &cobra.Command{
+		Use: "revoke ID", Short: "End a token at once", Example: "  cmsjobs token revoke 3f9a…",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				if err := access.NewStore(r.OwnDB, r.Now).RevokeToken(ctx, args[0]); err != nil {
@@ -114,7 +122,8 @@ Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
 				if a.global.json {
 					return a.printJSON(map[string]any{"token": t, "secret": secret})
 				}
-				_, err = fmt.Fprintf(a.out, "%s\n\nSend it as: Authorization: Bearer %s\nIt is not shown again.\n", secret, secret)
+				_, err = fmt.Fprintf(a.out, "%s\n\nSend it as: Authorization: Bearer %s\nIt is not shown again.\n",
+					secret, secret)
 				return err
 			})
 		}}
@@ -141,9 +150,11 @@ func (a *commandLine) tokenListCommand() *cobra.Command {
 					case !t.ExpiresAt.IsZero() && t.ExpiresAt.Before(a.Now()):
 						state = "expired"
 					}
-					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Types, ","), state, display.Ago(t.UsedAt, a.Now()), t.CreatedAt.Format(time.DateOnly)}
+					cells[i] = []string{t.ID, t.Name, t.Scopes.String(), strings.Join(t.Types, ","), state,
+						display.Ago(t.UsedAt, a.Now()), t.CreatedAt.Format(time.DateOnly)}
 				}
-				return a.list(tokens, []string{"ID", "NAME", "SCOPES", "KINDS", "STATUS", "USED", "CREATED"}, cells, "No tokens.")
+				return a.list(tokens, []string{"ID", "NAME", "SCOPES", "KINDS", "STATUS", "USED", "CREATED"}, cells,
+					"No tokens.")
 			})
 		}}
 }

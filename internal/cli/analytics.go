@@ -17,19 +17,22 @@ import (
 
 func (a *commandLine) analyticsCommand() *cobra.Command {
 	c := &cobra.Command{Use: "analytics", Short: "Import access logs and write reports of visits",
-		Example: "  cmsjobs analytics import /var/log/nginx/access.log*\n  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html"}
+		Example: "  cmsjobs analytics import /var/log/nginx/access.log*\n  cmsjobs analytics report --range " +
+			"2026-01-01..2026-01-31 --format html -o january.html"}
 	c.AddCommand(a.analyticsImportCommand(), a.analyticsProcessCommand(), a.analyticsReportCommand())
 	return c
 }
 
 func (a *commandLine) analyticsImportCommand() *cobra.Command {
 	var from analytics.Log
-	c := &cobra.Command{Use: "import FILE...", Short: "Read access logs of nginx, Apache or Caddy, plain or gzipped", Args: cobra.MinimumNArgs(1),
+	c := &cobra.Command{Use: "import FILE...", Short: "Read access logs of nginx, Apache or Caddy, plain or gzipped",
+		Args: cobra.MinimumNArgs(1),
 		Long: `Reads access logs. The same log may be given again, also when it has grown, was cut, rotated or compressed:
 a view that is stored already is known by its content, and the part of a log that was read before is passed over (--again reads it, for example
 after views were deleted). Where several web servers serve one site, name each with --server: views that are
 equal in all but the visitor count for each of them. Afterwards "cmsjobs analytics process" (or the hourly job) adds it up.`,
-		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com access.log.*.gz\n  cmsjobs analytics import --server web2 web2/access.log",
+		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com " +
+			"access.log.*.gz\n  cmsjobs analytics import --server web2 web2/access.log",
 		RunE: func(c *cobra.Command, files []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				cells := [][]string{}
@@ -42,14 +45,17 @@ equal in all but the visitor count for each of them. Afterwards "cmsjobs analyti
 					}
 					n := func(v int64) string { return strconv.FormatInt(v, 10) }
 					all[name] = done
-					cells = append(cells, []string{name, n(done.Lines), n(done.Views), n(done.Skipped), n(done.Bad), n(done.Already), humanize.IBytes(uint64(done.Before))})
+					cells = append(cells, []string{name, n(done.Lines), n(done.Views), n(done.Skipped), n(done.Bad),
+						n(done.Already), humanize.IBytes(uint64(done.Before))})
 				}
-				return a.list(all, []string{"LOG", "LINES", "VIEWS", "SKIPPED", "BAD", "KNOWN", "READ BEFORE"}, cells, "")
+				return a.list(all, []string{"LOG", "LINES", "VIEWS", "SKIPPED", "BAD", "KNOWN", "READ BEFORE"}, cells,
+					"")
 			})
 		}}
 	c.Flags().StringVar(&from.Host, "host", "", "the site's host, for logs that do not name it (default: the CMS's)")
 	c.Flags().BoolVar(&from.Again, "again", false, "read all of each log, also what was read before")
-	c.Flags().StringVar(&from.Server, "server", "", "which of several web servers wrote the logs: any name, always the same")
+	c.Flags().StringVar(&from.Server, "server", "", "which of several web servers wrote the logs: any name, always "+
+		"the same")
 	return c
 }
 
@@ -73,7 +79,9 @@ func (a *commandLine) importLog(ctx context.Context, r *app.Services, from analy
 
 func (a *commandLine) analyticsProcessCommand() *cobra.Command {
 	var span string
-	c := &cobra.Command{Use: "process", Short: "Summarise visits now, without the queue", Example: "  cmsjobs analytics process\n  cmsjobs analytics process --range 2026-01-01..2026-01-31", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "process", Short: "Summarise visits now, without the queue",
+		Example: "  cmsjobs analytics process\n  cmsjobs analytics process --range 2026-01-01..2026-01-31",
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			p := analytics.ProcessPayload{}
 			if span != "" {
@@ -91,21 +99,25 @@ func (a *commandLine) analyticsProcessCommand() *cobra.Command {
 				return a.printJSON(done)
 			})
 		}}
-	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31, 2026-01-31, 2026-W05, 2026-01 (default: what changed)")
+	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31, 2026-01-31, 2026-W05, 2026-01 (default: "+
+		"what changed)")
 	return c
 }
 
 func (a *commandLine) analyticsReportCommand() *cobra.Command {
 	var span, format, out, site string
 	var limit int
-	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON", Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html\n  cmsjobs analytics report --range 2026-W05 --format csv", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON",
+		Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html\n  cmsjobs " +
+			"analytics report --range 2026-W05 --format csv", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			days, err := analytics.ParseDays(span)
 			if err != nil {
 				return app.UsageError{Err: err}
 			}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				report, err := r.Handlers.Analytics.Report(ctx, analytics.ReportQuery{Since: days.Start, Until: days.End, Site: site, Limit: limit})
+				report, err := r.Handlers.Analytics.Report(ctx, analytics.ReportQuery{
+					Since: days.Start, Until: days.End, Site: site, Limit: limit})
 				if err != nil {
 					return err
 				}

@@ -36,7 +36,8 @@ func TestWithoutTheFileOfCountriesTheServiceGoesOn(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		want(t, on("enqueue", "cache.clearExpired"), 0)
-		if found := on("doctor"); !strings.Contains(found.out, "without countries") || !strings.Contains(found.out, path) {
+		if found := on("doctor"); !strings.Contains(found.out, "without countries") ||
+			!strings.Contains(found.out, path) {
 			t.Errorf("%s: doctor says nothing of the file\n%s", name, found.out)
 		}
 		want(t, on("analytics", "import", log), 1, "database of countries "+path)

@@ -63,7 +63,8 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 	box, port := mailServer(t)
 	on := func(args ...string) result {
 		t.Helper()
-		return call(t, nil, append([]string{"--cms", dir, "--set", "mail.driver=smtp", "--set", "mail.host=127.0.0.1", "--set", fmt.Sprintf("mail.port=%d", port), "--set", "mail.encryption=none",
+		return call(t, nil, append([]string{"--cms", dir, "--set", "mail.driver=smtp", "--set", "mail.host=127.0.0.1",
+			"--set", fmt.Sprintf("mail.port=%d", port), "--set", "mail.encryption=none",
 			"--set", "analytics.weekly=true", "--set", "analytics.weekly_to=boss@demo.example"}, args...)...)
 	}
 
@@ -72,7 +73,8 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 	var log strings.Builder
 	for day := range 7 {
 		for visitor := range 10 + day {
-			fmt.Fprintf(&log, "198.51.100.%d - - [%s] \"GET /the-pier HTTP/1.1\" 200 512 \"https://www.google.com/\" \"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\"\n",
+			fmt.Fprintf(&log, "198.51.100.%d - - [%s] \"GET /the-pier HTTP/1.1\" 200 512 \"https://www.google.com/\" "+
+				"\"Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0\"\n",
 				visitor, start.AddDate(0, 0, day).Format("02/Jan/2006:15:04:05 +0000"))
 		}
 	}
@@ -86,16 +88,19 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 	year, number := start.ISOWeek()
 	week := fmt.Sprintf("%d-W%02d", year, number)
 	report := answer[analytics.Report](t, on("analytics", "report", "--range", week, "--format", "json"))
-	if report.Total.Views != 91 || report.Total.Visitors != 91 || report.Total.Visits != 91 || report.Total.BounceRate != 100 || len(report.Days) != 7 || report.Days[6].Views != 16 {
+	if report.Total.Views != 91 || report.Total.Visitors != 91 || report.Total.Visits != 91 ||
+		report.Total.BounceRate != 100 || len(report.Days) != 7 || report.Days[6].Views != 16 {
 		t.Errorf("%+v", report)
 	}
-	rows, err := csv.NewReader(strings.NewReader(on("analytics", "report", "--range", week, "--format", "csv").out)).ReadAll()
+	rows, err := csv.NewReader(strings.NewReader(on("analytics", "report", "--range", week, "--format", "csv").out)).
+		ReadAll()
 	if err != nil || rows[1][1] != start.Format(time.DateOnly) || rows[1][2] != "10" {
 		t.Errorf("%v, %v", rows, err)
 	}
 	page := filepath.Join(t.TempDir(), "week.html")
 	want(t, on("analytics", "report", "--range", week, "-o", page), 0)
-	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "<svg") || !strings.Contains(string(html), "/the-pier") {
+	if html, err := os.ReadFile(page); err != nil || !strings.Contains(string(html), "<svg") ||
+		!strings.Contains(string(html), "/the-pier") {
 		t.Errorf("%.300s, %v", html, err)
 	}
 	want(t, on("analytics", "report", "--range", "last week"), exitUsage, "2026-W05")

@@ -23,10 +23,14 @@ import (
 
 func (a *commandLine) backupCommand() *cobra.Command {
 	c := &cobra.Command{Use: "backup", Short: "Create, verify, list and restore backups",
-		Long:    "Backups are named by their id; \"latest\" is the newest one that is complete, verified or not yet due for a verification, and made by this installation or one that it trusts. Where several destinations have it, --from chooses one.",
-		Example: "  cmsjobs --cms /var/www/site backup create\n  cmsjobs backup list\n  cmsjobs backup restore latest --database --dry-run"}
+		Long: "Backups are named by their id; \"latest\" is the newest one that is complete, verified or not yet " +
+			"due for a verification, and made by this installation or one that it trusts. Where several destinations " +
+			"have it, --from chooses one.",
+		Example: "  cmsjobs --cms /var/www/site backup create\n  cmsjobs backup list\n  cmsjobs backup restore " +
+			"latest --database --dry-run"}
 	c.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(),
-		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupSweepCommand(), a.backupKeyCommand(), a.backupRestoreCommand())
+		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupSweepCommand(), a.backupKeyCommand(),
+		a.backupRestoreCommand())
 	return c
 }
 
@@ -62,11 +66,13 @@ func (a *commandLine) backupProgress() (func(catalog.Step), func()) {
 func (a *commandLine) backupCreateCommand() *cobra.Command {
 	var request backup.Request
 	var onlyDatabase, onlyFiles, dry bool
-	c := &cobra.Command{Use: "create", Short: "Create a backup now, without the queue, and verify it", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "create", Short: "Create a backup now, without the queue, and verify it",
+		Args: cobra.NoArgs,
 		Long: `Says what will be read, makes a backup of the database and the uploads, verifies it as backup.verify says, and removes older ones that retention does not keep.
 
 Exit codes: 0 it is complete · 1 it is not`,
-		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to local\n  cmsjobs backup create --dry-run",
+		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to " +
+			"local\n  cmsjobs backup create --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
 			request.Database, request.Files, request.By = !onlyFiles, !onlyDatabase, "command line"
 			request.Source = backup.SourceCommand
@@ -79,8 +85,10 @@ Exit codes: 0 it is complete · 1 it is not`,
 		}}
 	f := c.Flags()
 	f.StringVar(&request.Name, "name", "", "a note for people")
-	f.StringSliceVar(&request.Destinations, "to", nil, "destinations, for example local,s3 (default: all that are configured)")
-	f.StringSliceVar(&request.Tables, "tables", nil, "only these tables; such a backup never counts as a backup of the site")
+	f.StringSliceVar(&request.Destinations, "to", nil, "destinations, for example local,s3 (default: all that are "+
+		"configured)")
+	f.StringSliceVar(&request.Tables, "tables", nil, "only these tables; such a backup never counts as a backup of "+
+		"the site")
 	f.BoolVar(&onlyDatabase, "only-database", false, "without files")
 	f.BoolVar(&onlyFiles, "only-files", false, "without the database")
 	f.StringVar(&request.Tool, "tool", "", "own, or mysqldump: the installed client (default: backup.tool)")
@@ -103,8 +111,10 @@ func (a *commandLine) createBackup(ctx context.Context, h *backup.Handler, reque
 	if report.Verification != nil {
 		verification = app.VerificationText(*report.Verification)
 	}
-	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "VERIFIED"}, [][]string{{report.ID, string(report.Status),
-		humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10), strconv.FormatInt(report.Files, 10), verification}}, "")
+	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "VERIFIED"},
+		[][]string{{report.ID, string(report.Status),
+			humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10),
+			strconv.FormatInt(report.Files, 10), verification}}, "")
 }
 
 func (a *commandLine) printEstimate(ctx context.Context, h *backup.Handler, request backup.Request) error {
@@ -127,7 +137,8 @@ func (a *commandLine) printEstimate(ctx context.Context, h *backup.Handler, requ
 
 func (a *commandLine) backupListCommand() *cobra.Command {
 	var from string
-	c := &cobra.Command{Use: "list", Short: "List the backups at all destinations, newest first", Example: "  cmsjobs backup list --json", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "list", Short: "List the backups at all destinations, newest first",
+		Example: "  cmsjobs backup list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
 				list, err := h.List(ctx, from)
@@ -141,12 +152,15 @@ func (a *commandLine) backupListCommand() *cobra.Command {
 func (a *commandLine) printBackups(list []catalog.Stored, nothing string) error {
 	cells := make([][]string, len(list))
 	for i, b := range list {
-		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin), display.Ago(b.Started, a.Now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount), strconv.FormatInt(b.FileCount, 10), b.Name}
+		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin),
+			display.Ago(b.Started, a.Now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount),
+			strconv.FormatInt(b.FileCount, 10), b.Name}
 	}
 	if list == nil {
 		list = []catalog.Stored{}
 	}
-	return a.list(list, []string{"ID", "DESTINATION", "STATUS", "VERIFIED", "ORIGIN", "MADE", "SIZE", "TABLES", "FILES", "NAME"}, cells, nothing)
+	return a.list(list, []string{"ID", "DESTINATION", "STATUS", "VERIFIED", "ORIGIN", "MADE", "SIZE", "TABLES",
+		"FILES", "NAME"}, cells, nothing)
 }
 
 // newestVerification is a copy's newest verification in a word.
@@ -167,20 +181,23 @@ func (a *commandLine) findBackup(ctx context.Context, h *backup.Handler, w catal
 	if err != nil || w.ID != "latest" {
 		return b, err
 	}
-	fmt.Fprintf(a.Err, "latest is %s at %s, made %s: %s\n", b.ID, b.Destination, display.Ago(b.Started, a.Now()), display.Printable(h.Standing(b)))
+	fmt.Fprintf(a.Err, "latest is %s at %s, made %s: %s\n", b.ID, b.Destination, display.Ago(b.Started, a.Now()),
+		display.Printable(h.Standing(b)))
 	for i, p := range passed {
 		if i == 3 {
 			fmt.Fprintf(a.Err, "passed over: %d more\n", len(passed)-i)
 			break
 		}
-		fmt.Fprintf(a.Err, "passed over: %s at %s is %s, origin %s: %s\n", p.ID, p.Destination, p.Status, p.Origin, display.Printable(h.Standing(p)))
+		fmt.Fprintf(a.Err, "passed over: %s at %s is %s, origin %s: %s\n", p.ID, p.Destination, p.Status, p.Origin,
+			display.Printable(h.Standing(p)))
 	}
 	return b, nil
 }
 
 func (a *commandLine) backupShowCommand() *cobra.Command {
 	var from string
-	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was verified", Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{Use: "show ID", Short: "Show what a backup holds and how it was verified",
+		Example: "  cmsjobs backup show latest", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
 				b, err := a.findBackup(ctx, h, catalog.Wanted{ID: args[0], Destination: from})
@@ -200,7 +217,8 @@ func (a *commandLine) backupShowCommand() *cobra.Command {
 
 func (a *commandLine) backupVerifyCommand() *cobra.Command {
 	var from, level string
-	c := &cobra.Command{Use: "verify [ID]", Short: "Verify a backup by reading it back or restoring it", Args: cobra.MaximumNArgs(1),
+	c := &cobra.Command{Use: "verify [ID]", Short: "Verify a backup by reading it back or restoring it",
+		Args: cobra.MaximumNArgs(1),
 		Long: `Reads a backup back from its destination. Levels: bytes (size and hash), parsed (every entry and row count),
 restored (into a temporary database that is then compared and dropped).
 
@@ -221,8 +239,10 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 				progress, end := a.backupProgress()
 				verification, err := h.Verify(ctx, b, manifest.Level(level), progress)
 				end()
-				return errors.Join(a.list(verification, []string{"BACKUP", "DESTINATION", "TABLES", "ROWS", "FILES", "RESULT"}, [][]string{{verification.Backup, verification.Destination,
-					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10), strconv.FormatInt(verification.Files, 10), app.VerificationText(verification)}}, ""), err)
+				return errors.Join(a.list(verification, []string{"BACKUP", "DESTINATION", "TABLES", "ROWS", "FILES",
+					"RESULT"}, [][]string{{verification.Backup, verification.Destination,
+					strconv.Itoa(verification.Tables), strconv.FormatInt(verification.Rows, 10),
+					strconv.FormatInt(verification.Files, 10), app.VerificationText(verification)}}, ""), err)
 			})
 		}}
 	c.Flags().StringVar(&from, "from", "", "the destination whose copy is verified")
@@ -232,7 +252,8 @@ Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 
 func (a *commandLine) backupDownloadCommand() *cobra.Command {
 	var from, out string
-	c := &cobra.Command{Use: "download ID", Short: "Write a backup's archive to a file", Example: "  cmsjobs backup download latest -o /tmp/", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{Use: "download ID", Short: "Write a backup's archive to a file",
+		Example: "  cmsjobs backup download latest -o /tmp/", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
 				b, err := a.findBackup(ctx, h, catalog.Wanted{ID: args[0], Destination: from})
@@ -247,7 +268,8 @@ func (a *commandLine) backupDownloadCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.list(map[string]any{"file": path, "bytes": n, "sha256": b.SHA256}, []string{"FILE", "SIZE"}, [][]string{{path, humanize.IBytes(uint64(n))}}, "")
+				return a.list(map[string]any{"file": path, "bytes": n, "sha256": b.SHA256}, []string{"FILE", "SIZE"},
+					[][]string{{path, humanize.IBytes(uint64(n))}}, "")
 			})
 		}}
 	c.Flags().StringVar(&from, "from", "", "the destination to read from")

@@ -19,8 +19,10 @@ func TestBackupListNamesThePlaceThatIsAway(t *testing.T) {
 	server := httptest.NewServer(gofakes3.New(backend, gofakes3.WithoutVersioning()).Server())
 	t.Cleanup(server.Close)
 	on := func(args ...string) result {
-		return call(t, []string{"CMSJOBS_STORAGE_S3_SECRET_KEY=hunter2"}, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "backup.to=local,s3",
-			"--set", "storage.s3.bucket=backups", "--set", "storage.s3.endpoint=" + server.URL, "--set", "storage.s3.path_style=true", "--set", "storage.s3.access_key=key"}, args...)...)
+		return call(t, []string{"CMSJOBS_STORAGE_S3_SECRET_KEY=hunter2"},
+			append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "backup.to=local,s3",
+				"--set", "storage.s3.bucket=backups", "--set", "storage.s3.endpoint=" + server.URL, "--set",
+				"storage.s3.path_style=true", "--set", "storage.s3.access_key=key"}, args...)...)
 	}
 	want(t, on("backup", "create", "--only-files"), 0, "complete")
 	want(t, on("backup", "list"), 0, "local", "s3")

@@ -47,16 +47,19 @@ func (a *commandLine) printKept(plan []backup.Kept) error {
 				until = k.Until.UTC().Format(time.DateOnly)
 			}
 		}
-		cells[i] = []string{k.ID, k.Destination, string(k.Status), newestVerification(k.Stored), display.Ago(k.Started, a.Now()), stays, until, strings.Join(k.Reasons, "; ")}
+		cells[i] = []string{k.ID, k.Destination, string(k.Status), newestVerification(k.Stored),
+			display.Ago(k.Started, a.Now()), stays, until, strings.Join(k.Reasons, "; ")}
 	}
 	if plan == nil {
 		plan = []backup.Kept{}
 	}
-	return a.list(plan, []string{"ID", "DESTINATION", "STATUS", "VERIFIED", "MADE", "", "UNTIL", "WHY"}, cells, "No backups.")
+	return a.list(plan, []string{"ID", "DESTINATION", "STATUS", "VERIFIED", "MADE", "", "UNTIL", "WHY"}, cells,
+		"No backups.")
 }
 
 func (a *commandLine) backupSweepCommand() *cobra.Command {
-	return &cobra.Command{Use: "sweep", Short: "Remove what interrupted verifications and restores left behind", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "sweep", Short: "Remove what interrupted verifications and restores left behind",
+		Args: cobra.NoArgs,
 		Long: `Removes the temporary databases (cmsjobs_verify_…) and folders of verifications and restores whose process is dead. Each backup does
 it too. Databases of that name which belong to another installation on the same server stay.`,
 		Example: "  cmsjobs backup sweep",
@@ -76,7 +79,8 @@ it too. Databases of that name which belong to another installation on the same 
 }
 
 func (a *commandLine) backupKeyCommand() *cobra.Command {
-	return &cobra.Command{Use: "key", Short: "Show the public key that this installation's backups are signed with", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "key", Short: "Show the public key that this installation's backups are signed with",
+		Args: cobra.NoArgs,
 		Long: `Each manifest file is signed with a key that this installation made for itself. A new server restores these backups without
 being asked to (--trust-unknown) when its setting backup.trusted_keys has this key. Write it down beside the age identity.`,
 		Example: "  cmsjobs backup key",

@@ -21,12 +21,15 @@ func (a *commandLine) backupRestoreCommand() *cobra.Command {
 	var q restore.Request
 	var from, into string
 	var dry, everything bool
-	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup",
+		Args: cobra.ExactArgs(1),
 		Long: `Shows what would change and a confirmation word. Nothing changes without --confirm WORD.
 Before that, the whole archive is copied and checked, and a backup of what is there now is made.
 A backup that this installation never made (the plan says so), one whose newest verification failed, and files that a web server
 could execute (.php, .htaccess …) are restored only with --allow-failed.`,
-		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files --paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into mysql://user@host/copy",
+		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files " +
+			"--paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into " +
+			"mysql://user@host/copy",
 		RunE: func(c *cobra.Command, args []string) error {
 			if everything {
 				q.Database, q.Files = true, true
@@ -40,11 +43,14 @@ could execute (.php, .htaccess …) are restored only with --allow-failed.`,
 				if q.IntoDSN, err = database.DriverDSN(into); err != nil {
 					return app.UsageError{Err: fmt.Errorf("--into: %w", err)}
 				}
-				if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile { // a SQLite backup is restored into a new file
+				// a SQLite backup is restored into a new file
+				if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile {
 					q.IntoDSN = path
 				}
 			}
-			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error { return a.restore(ctx, h, q, args[0], from, dry) })
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				return a.restore(ctx, h, q, args[0], from, dry)
+			})
 		}}
 	f := c.Flags()
 	f.BoolVar(&everything, "everything", false, "the database and all files")
@@ -54,20 +60,25 @@ could execute (.php, .htaccess …) are restored only with --allow-failed.`,
 	f.StringSliceVar(&q.Paths, "paths", nil, "only files that fit, for example 'uploads/news/**'")
 	f.StringVar(&into, "into", "", "another database instead of the CMS's; for SQLite sqlite:NEWFILE")
 	f.StringVar(&q.IntoFolder, "into-folder", "", "another folder instead of the CMS's")
-	f.StringToStringVar(&q.Collations, "collation", nil, "OLD=NEW: a collation that becomes another, for example utf8mb4_0900_ai_ci=utf8mb4_unicode_ci")
+	f.StringToStringVar(&q.Collations, "collation", nil, "OLD=NEW: a collation that becomes another, for example "+
+		"utf8mb4_0900_ai_ci=utf8mb4_unicode_ci")
 	f.StringVar(&q.Confirm, "confirm", "", "the word that the dry run names")
 	f.BoolVar(&q.SkipSafety, "no-safety", false, "do not back up the present data first")
-	f.BoolVar(&q.TrustUnknown, "trust-unknown", false, "restore a backup that this installation never made, or that was altered")
+	f.BoolVar(&q.TrustUnknown, "trust-unknown", false, "restore a backup that this installation never made, or that "+
+		"was altered")
 	f.BoolVar(&q.AllowExecutable, "allow-executable", false, "restore files that a web server could execute too")
-	f.BoolVar(&q.AllowFailed, "allow-failed", false, "restore a backup whose newest verification failed, if its archive is still the one that was made")
+	f.BoolVar(&q.AllowFailed, "allow-failed", false, "restore a backup whose newest verification failed, if its "+
+		"archive is still the one that was made")
 	f.StringVar(&from, "from", "", "the destination to read from")
 	f.BoolVar(&dry, "dry-run", false, "only show what would change")
 	return c
 }
 
-func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q restore.Request, id, from string, dry bool) error {
+func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q restore.Request, id, from string,
+	dry bool) error {
 	var err error
-	if q.Backup, err = a.findBackup(ctx, h, catalog.Wanted{ID: id, Destination: from, Database: q.Database, Files: q.Files}); err != nil {
+	if q.Backup, err = a.findBackup(ctx, h, catalog.Wanted{ID: id, Destination: from, Database: q.Database,
+		Files: q.Files}); err != nil {
 		return err
 	}
 	progress, end := a.backupProgress()
@@ -91,7 +102,9 @@ func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q restore.
 	if err != nil {
 		return err
 	}
-	if err := a.list(done, []string{"RESTORED", "TABLES", "FILES", "PROBLEMS"}, [][]string{{q.Backup.ID, strconv.Itoa(done.Tables), strconv.FormatInt(done.Files, 10), strings.Join(done.Problems, "; ")}}, ""); err != nil {
+	if err := a.list(done, []string{"RESTORED", "TABLES", "FILES", "PROBLEMS"},
+		[][]string{{q.Backup.ID, strconv.Itoa(done.Tables), strconv.FormatInt(done.Files, 10),
+			strings.Join(done.Problems, "; ")}}, ""); err != nil {
 		return err
 	}
 	if len(done.Problems) > 0 {
@@ -118,7 +131,8 @@ func (a *commandLine) printPlan(p restore.Plan) error {
 			return err
 		}
 	}
-	fmt.Fprintf(a.out, "Files: %d new, %d overwritten, %d as they are. Tables that stay: %d.\n", p.NewFiles, p.ChangedFiles, p.SameFiles, len(p.Kept))
+	fmt.Fprintf(a.out, "Files: %d new, %d overwritten, %d as they are. Tables that stay: %d.\n", p.NewFiles,
+		p.ChangedFiles, p.SameFiles, len(p.Kept))
 	for _, name := range p.Examples {
 		fmt.Fprintf(a.out, "  %s\n", display.Printable(name))
 	}
@@ -126,7 +140,8 @@ func (a *commandLine) printPlan(p restore.Plan) error {
 		fmt.Fprintf(a.out, "  and %d more\n", more)
 	}
 	if p.Executable > 0 {
-		fmt.Fprintf(a.out, "Files that a web server could execute: %d. They are restored only with --allow-executable:\n", p.Executable)
+		fmt.Fprintf(a.out, "Files that a web server could execute: %d. They are restored only with "+
+			"--allow-executable:\n", p.Executable)
 		for _, name := range p.ExecutableNames {
 			fmt.Fprintf(a.out, "  %s\n", display.Printable(name))
 		}

@@ -30,8 +30,9 @@ func (a *commandLine) benchCommand() *cobra.Command {
 claimed over a few and over a million waiting ones, and what an idle worker asks of the database and occupies.
 By default on a separate SQLite database in a temporary folder; --here measures on the configured database, in
 the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its history there.`,
-		Example: "  cmsjobs bench\n  cmsjobs --dsn mysql://root@127.0.0.1/bench bench --here --jobs 20000 --slots 100 --depth 1000,100000",
-		Args:    cobra.NoArgs,
+		Example: "  cmsjobs bench\n  cmsjobs --dsn mysql://root@127.0.0.1/bench bench --here --jobs 20000 --slots " +
+			"100 --depth 1000,100000",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var r *app.Services
 			var err error
@@ -49,7 +50,8 @@ the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its hist
 				return err
 			}
 			defer a.closing(r)
-			b := &measure.Bench{Services: r, Now: a.Now, Jobs: o.jobs, Probes: o.probes, Depths: o.depths, Idle: o.idle, Guest: o.here}
+			b := &measure.Bench{Services: r, Now: a.Now, Jobs: o.jobs, Probes: o.probes, Depths: o.depths,
+				Idle: o.idle, Guest: o.here}
 			figures, err := b.Run(c.Context())
 			if err != nil {
 				return err
@@ -58,21 +60,25 @@ the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its hist
 			for i, f := range figures {
 				cells[i] = []string{f.Name, fmt.Sprintf("%.*f", f.Digits, f.Value), f.Unit}
 			}
-			return a.list(map[string]any{"store": r.Store.Describe(), "slots": o.slots, "jobs": o.jobs, "figures": figures}, []string{"FIGURE", "VALUE", "UNIT"}, cells, "")
+			return a.list(map[string]any{"store": r.Store.Describe(), "slots": o.slots, "jobs": o.jobs,
+				"figures": figures}, []string{"FIGURE", "VALUE", "UNIT"}, cells, "")
 		},
 	}
 	c.Flags().IntVar(&o.jobs, "jobs", 10000, "how many jobs are worked off")
 	c.Flags().IntVar(&o.slots, "slots", 10, "slots of the worker")
 	c.Flags().IntVar(&o.probes, "probes", 100, "how many pick-ups are timed")
-	c.Flags().IntSliceVar(&o.depths, "depth", []int{1000, 100_000, 1_000_000}, "over how many waiting jobs claims are measured, fewest first")
+	c.Flags().IntSliceVar(&o.depths, "depth", []int{1000, 100_000, 1_000_000}, "over how many waiting jobs claims "+
+		"are measured, fewest first")
 	c.Flags().DurationVar(&o.idle, "idle", 15*time.Second, "how long an idle worker is watched; 0 leaves it out")
 	c.Flags().BoolVar(&o.here, "here", false, "measure on the configured database")
 	return c
 }
 
 func benchFlags(slots int) []config.Flag {
-	return []config.Flag{{Path: "queue.queues", Value: measure.Queue, Name: "bench"}, {Path: "queue.concurrency", Value: fmt.Sprint(slots), Name: "bench"},
-		{Path: "queue.prefetch", Value: fmt.Sprint(min(slots*10, 10000)), Name: "bench"}, {Path: "log.level", Value: "warn", Name: "bench"}}
+	return []config.Flag{{Path: "queue.queues", Value: measure.Queue, Name: "bench"},
+		{Path: "queue.concurrency", Value: fmt.Sprint(slots), Name: "bench"},
+		{Path: "queue.prefetch", Value: fmt.Sprint(min(slots*10, 10000)), Name: "bench"},
+		{Path: "log.level", Value: "warn", Name: "bench"}}
 }
 
 func (a *commandLine) openBench(ctx context.Context, dir string, slots int) (*app.Services, error) {

@@ -9,11 +9,14 @@ import (
 
 // Every figure that is promised is there and is one.
 func TestBenchMeasuresWhatItSays(t *testing.T) {
-	r := call(t, nil, "bench", "--json", "--jobs", "200", "--slots", "4", "--probes", "5", "--depth", "50,100", "--idle", "1s")
+	r := call(t, nil, "bench", "--json", "--jobs", "200", "--slots", "4", "--probes", "5", "--depth", "50,100",
+		"--idle", "1s")
 	want(t, r, 0)
 	said := answer[struct{ Figures []measure.Figure }](t, r)
-	for _, name := range []string{"enqueue one by one, 1 caller", "enqueue one by one, 10 callers", "enqueue by the thousand", "worked off, 4 slots",
-		"by an idle worker, median", "claim over 50 waiting", "claim over 100 waiting", "and occupies, resident", "memory, resident"} {
+	for _, name := range []string{"enqueue one by one, 1 caller", "enqueue one by one, 10 callers",
+		"enqueue by the thousand", "worked off, 4 slots",
+		"by an idle worker, median", "claim over 50 waiting", "claim over 100 waiting", "and occupies, resident",
+		"memory, resident"} {
 		found := false
 		for _, f := range said.Figures {
 			if strings.Contains(f.Name, name) {

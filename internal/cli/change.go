@@ -24,7 +24,9 @@ func (a *commandLine) jobsCancelCommand() *cobra.Command {
 A filter chooses waiting jobs; --status processing chooses running ones, --status queued,processing both.`,
 		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --type mail.send --queue default --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.change(ctx, r, ops.Cancel, ids, f, yes) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.change(ctx, r, ops.Cancel, ids, f, yes)
+			})
 		},
 	}
 	filterFlags(c, &f, true)
@@ -41,7 +43,8 @@ func (a *commandLine) jobsRetryCommand() *cobra.Command {
 
 // change does an action with the jobs of the given ids, or with all that the
 // filter chooses.
-func (a *commandLine) change(ctx context.Context, r *app.Services, action ops.Action, ids []string, f ops.Filter, yes bool) error {
+func (a *commandLine) change(ctx context.Context, r *app.Services, action ops.Action, ids []string, f ops.Filter,
+	yes bool) error {
 	if len(ids) > 0 {
 		if !f.Empty() {
 			return app.Usagef("name the jobs to %s or choose them by a filter, not both", action)

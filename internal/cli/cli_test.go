@@ -47,7 +47,10 @@ func callAt(t *testing.T, ahead time.Duration, env []string, args ...string) res
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &commandLine{Process: app.Process{Version: "dev", Err: &errs, Now: func() time.Time { return time.Now().Add(ahead) }}, out: &out, in: strings.NewReader(`{"fail":"from stdin"}`), environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...)}
+	a := &commandLine{
+		Process: app.Process{Version: "dev", Err: &errs, Now: func() time.Time { return time.Now().Add(ahead) }},
+		out:     &out, in: strings.NewReader(`{"fail":"from stdin"}`),
+		environ: append([]string{"CMSJOBS_CONFIG=" + empty}, env...)}
 	code := a.run(args)
 	return result{code, out.String(), errs.String()}
 }
@@ -93,12 +96,15 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 	for _, c := range []struct {
 		engine jobstest.Engine
 		layout tables.Layout
-	}{{jobstest.SQLite, tables.Stock}, {jobstest.SQLite, tables.Extended}, {jobstest.MariaDB, tables.Stock}, {jobstest.MySQL, tables.Extended}, {jobstest.PostgreSQL, tables.Extended}} {
+	}{{jobstest.SQLite, tables.Stock}, {jobstest.SQLite, tables.Extended}, {jobstest.MariaDB, tables.Stock},
+		{jobstest.MySQL, tables.Extended}, {jobstest.PostgreSQL, tables.Extended}} {
 		t.Run(fmt.Sprint(c.engine, " ", c.layout), func(t *testing.T) {
 			dsn := newDatabase(t, c.engine, c.layout)
 			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe"), 0, "Enqueued job")
-			failing := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "-", "--max-attempts", "1"))
-			delayed := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "--delay", "2h", "--unique", "k"))
+			failing := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", "-",
+				"--max-attempts", "1"))
+			delayed := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe",
+				"--delay", "2h", "--unique", "k"))
 			want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe", "--unique", "k"), 0, "there already", delayed.ID)
 
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
@@ -156,7 +162,8 @@ func TestManyFailedJobsAreRetriedForgottenAndPruned(t *testing.T) {
 		Export  string
 	}](t, r)
 	text, err := os.ReadFile(pruned.Export)
-	if err != nil || pruned.Deleted != 12 || strings.Count(string(text), "no luck") < 12 || bytes.Count(text, []byte("\n")) != 12 {
+	if err != nil || pruned.Deleted != 12 || strings.Count(string(text), "no luck") < 12 ||
+		bytes.Count(text, []byte("\n")) != 12 {
 		t.Errorf("pruned %+v, %v, exported %s", pruned, err, text)
 	}
 	want(t, call(t, nil, dsn, "failed", "list"), 0, "No jobs.")
@@ -177,17 +184,24 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		{"an unknown flag", nil, []string{"work", "--fast"}, exitUsage, "unknown flag"},
 		{"too many words", nil, []string{"version", "please"}, exitUsage, "--help"},
 		{"no database", nil, []string{"jobs", "list"}, exitUsage, "no database is configured"},
-		{"a fault in the configuration", []string{"CMSJOBS_QUEUE_POLL=often"}, []string{dsn, "jobs", "list"}, exitUsage, "not a length of time"},
-		{"no such file", nil, []string{"--config", "/no/such.yaml", "config", "check"}, exitUsage, "no configuration file"},
-		{"nobody listens", nil, []string{"--dsn", "mysql://root@127.0.0.1:1/x", "jobs", "list"}, exitDatabase, "nobody listens"},
-		{"no SQLite file", nil, []string{"--dsn", "sqlite:/no/such.sqlite", "jobs", "list"}, exitDatabase, "no SQLite database"},
+		{"a fault in the configuration", []string{"CMSJOBS_QUEUE_POLL=often"}, []string{dsn, "jobs", "list"},
+			exitUsage, "not a length of time"},
+		{"no such file", nil, []string{"--config", "/no/such.yaml", "config", "check"}, exitUsage,
+			"no configuration file"},
+		{"nobody listens", nil, []string{"--dsn", "mysql://root@127.0.0.1:1/x", "jobs", "list"}, exitDatabase,
+			"nobody listens"},
+		{"no SQLite file", nil, []string{"--dsn", "sqlite:/no/such.sqlite", "jobs", "list"}, exitDatabase,
+			"no SQLite database"},
 		{"an unknown type", nil, []string{dsn, "enqueue", "sitemap.generat"}, exitUsage, "known are"},
-		{"a payload that is no object", nil, []string{dsn, "enqueue", "cmsjobs.probe", "[1]"}, exitUsage, "JSON object"},
-		{"a payload that the handler refuses", nil, []string{dsn, "enqueue", "cmsjobs.probe", `{"sleep":"long"}`}, exitUsage, "sleep must be"},
+		{"a payload that is no object", nil, []string{dsn, "enqueue", "cmsjobs.probe", "[1]"}, exitUsage,
+			"JSON object"},
+		{"a payload that the handler refuses", nil, []string{dsn, "enqueue", "cmsjobs.probe", `{"sleep":"long"}`},
+			exitUsage, "sleep must be"},
 		{"an unknown status", nil, []string{dsn, "jobs", "list", "--status", "lost"}, exitUsage, "No status"},
 		{"nothing named to cancel", nil, []string{dsn, "jobs", "cancel"}, exitUsage, "name the jobs"},
 		{"a bad cursor", nil, []string{dsn, "jobs", "list", "--cursor", "?"}, exitFault, "no cursor"},
-		{"an override of an unknown type", nil, []string{dsn, "--set", "types.shop.sync.limit=2", "jobs", "list"}, exitUsage, "shop.sync"},
+		{"an override of an unknown type", nil, []string{dsn, "--set", "types.shop.sync.limit=2", "jobs", "list"},
+			exitUsage, "shop.sync"},
 	} {
 		t.Run(c.name, func(t *testing.T) { want(t, call(t, c.env, c.args...), c.code, c.says) })
 	}
@@ -195,8 +209,10 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 
 func TestExitCodes(t *testing.T) {
 	for code, err := range map[int]error{
-		0: nil, exitFault: errors.New("x"), exitUsage: fmt.Errorf("a: %w", app.Usagef("x")), exitDatabase: fmt.Errorf("a: %w", app.DatabaseError{Err: errors.New("x")}),
-		exitNotFound: fmt.Errorf("a: %w", jobs.ErrNotFound), exitMemory: fmt.Errorf("a: %w", jobs.ErrMemory), exitStuck: fmt.Errorf("a: %w", jobs.ErrStuck),
+		0: nil, exitFault: errors.New("x"), exitUsage: fmt.Errorf("a: %w", app.Usagef("x")),
+		exitDatabase: fmt.Errorf("a: %w", app.DatabaseError{Err: errors.New("x")}),
+		exitNotFound: fmt.Errorf("a: %w", jobs.ErrNotFound), exitMemory: fmt.Errorf("a: %w", jobs.ErrMemory),
+		exitStuck: fmt.Errorf("a: %w", jobs.ErrStuck),
 	} {
 		if got := exitCode(err); got != code {
 			t.Errorf("%v exits with %d, want %d", err, got, code)
@@ -228,13 +244,15 @@ func TestProcessesMayStartTogetherOnAFreshDatabase(t *testing.T) {
 
 func TestDisabledJobsRunAtOnce(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
-	want(t, call(t, []string{"JOBS_ENABLED=false"}, dsn, "enqueue", "cmsjobs.probe"), 0, "Ran cmsjobs.probe at once", `{"attempt":1}`)
+	want(t, call(t, []string{"JOBS_ENABLED=false"}, dsn, "enqueue", "cmsjobs.probe"), 0, "Ran cmsjobs.probe at once",
+		`{"attempt":1}`)
 	want(t, call(t, []string{"JOBS_ENABLED=false"}, dsn, "enqueue", "cmsjobs.probe", `{"fail":"no"}`), exitFault, "no")
 	want(t, call(t, nil, dsn, "jobs", "list"), 0, "No jobs.")
 }
 
 func TestConfigShowSaysWhereValuesComeFrom(t *testing.T) {
-	r := call(t, []string{"CMSJOBS_MAIL_PASSWORD=geheim-geheim", "JOBS_POLL_INTERVAL_MS=1000"}, "config", "show", "--json")
+	r := call(t, []string{"CMSJOBS_MAIL_PASSWORD=geheim-geheim", "JOBS_POLL_INTERVAL_MS=1000"}, "config", "show",
+		"--json")
 	values := answer[[]config.Value](t, r)
 	if strings.Contains(r.out, "geheim") {
 		t.Error("a secret is shown")
@@ -270,7 +288,8 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 	if kinds["sitemap.generate"] != 1 || kinds["media.processImage"] != 6 || kinds["mail.send"] != 1 {
 		t.Errorf("types: %v", kinds)
 	}
-	for _, must := range []string{"public/sitemap.xml", "public/blog-posts.xml", "public/storage/photos/harbour-1-150x150.jpg", "mails/"} {
+	for _, must := range []string{"public/sitemap.xml", "public/blog-posts.xml",
+		"public/storage/photos/harbour-1-150x150.jpg", "mails/"} {
 		if !slices.ContainsFunc(got.Files, func(f demo.File) bool { return strings.HasPrefix(f.Path, must) }) {
 			t.Errorf("%s was not written: %v", must, got.Files)
 		}
@@ -296,10 +315,12 @@ func TestDoctorFindsWhatIsBroken(t *testing.T) {
 	want(t, call(t, nil, dsn, "enqueue", "shop.sync", "--force"), 0)
 	want(t, call(t, nil, dsn, "pause", "mail", "--force"), 0)
 	r := call(t, nil, dsn, "doctor")
-	want(t, r, 0, `no worker listens`, "forgotten", `"shop.sync"`, "mail is paused", "no worker runs", "cms.dir", "migrate index")
+	want(t, r, 0, `no worker listens`, "forgotten", `"shop.sync"`, "mail is paused", "no worker runs", "cms.dir",
+		"migrate index")
 	found := answer[[]doctor.Finding](t, call(t, nil, dsn, "doctor", "--json"))
 	for _, f := range found {
-		if f.Status != doctor.OK && f.Status != doctor.Warn && f.Status != doctor.Fail || f.What == "" || f.Check == "" {
+		if f.Status != doctor.OK && f.Status != doctor.Warn && f.Status != doctor.Fail || f.What == "" ||
+			f.Check == "" {
 			t.Errorf("%+v", f)
 		}
 		if f.Status == doctor.Fail && f.Fix == "" {
@@ -313,7 +334,8 @@ func TestDoctorOnEveryDatabase(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			want(t, call(t, nil, newDatabase(t, engine, tables.Stock), "doctor"), 0, "durability", "ok    rights")
-			want(t, call(t, nil, newDatabase(t, engine, tables.Extended), "doctor"), 0, "extended layout", "ok    rights")
+			want(t, call(t, nil, newDatabase(t, engine, tables.Extended), "doctor"), 0, "extended layout",
+				"ok    rights")
 		})
 	}
 }

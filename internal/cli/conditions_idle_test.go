@@ -34,7 +34,9 @@ func TestIdleConditionsAskTheDatabaseLittle(t *testing.T) {
 		if err := os.WriteFile(empty, nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		l, err := config.Load(config.Sources{Environ: []string{"CMSJOBS_CONFIG=" + empty, "CMSJOBS_DATABASE_DSN=" + dsn, "CMSJOBS_BACKUP_DIR=" + filepath.Join(t.TempDir(), "backups")}})
+		l, err := config.Load(config.Sources{
+			Environ: []string{"CMSJOBS_CONFIG=" + empty, "CMSJOBS_DATABASE_DSN=" + dsn, "CMSJOBS_BACKUP_DIR=" +
+				filepath.Join(t.TempDir(), "backups")}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,7 +10,8 @@ import (
 )
 
 func (a *commandLine) configCommand() *cobra.Command {
-	c := &cobra.Command{Use: "config", Short: "Show and check the configuration", Example: "  cmsjobs config show\n  cmsjobs config check"}
+	c := &cobra.Command{Use: "config", Short: "Show and check the configuration",
+		Example: "  cmsjobs config show\n  cmsjobs config check"}
 	c.AddCommand(a.configShowCommand(), a.configCheckCommand(), &cobra.Command{
 		Use:     "example",
 		Short:   "Print a configuration file with every key, its default and what it does",
@@ -54,9 +55,10 @@ func (a *commandLine) configShowCommand() *cobra.Command {
 
 func (a *commandLine) configCheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "check",
-		Short:   "Find all faults of the configuration at once",
-		Long:    "Finds all faults of the configuration at once. Exit code 2 when there is one.\nTo check the database and the folders, run: cmsjobs doctor",
+		Use:   "check",
+		Short: "Find all faults of the configuration at once",
+		Long: "Finds all faults of the configuration at once. Exit code 2 when there is one.\nTo check the " +
+			"database and the folders, run: cmsjobs doctor",
 		Example: "  cmsjobs --config cmsjobs.yaml config check",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {

@@ -34,7 +34,8 @@ jobs are done and exits with 1 when one of them failed.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			site := demo.NewSite(dir)
 			if site.DSN = a.global.dsn; site.DSN != "" && !(o.seedOnly && strings.HasPrefix(site.DSN, "mysql://")) {
-				return app.Usagef("the demo runs on SQLite; with --dsn mysql://… it only makes the sample site: add --seed-only")
+				return app.Usagef("the demo runs on SQLite; with --dsn mysql://… it only makes the sample site: add " +
+					"--seed-only")
 			}
 			return a.demo(c.Context(), site, o)
 		},
@@ -133,7 +134,8 @@ func (a *commandLine) demoWork(ctx context.Context, r *app.Services, list []demo
 	return errors.Join(group.Wait(), err)
 }
 
-func (a *commandLine) demoReport(ctx context.Context, r *app.Services, site demo.Site, list []demo.Job, started time.Time) error {
+func (a *commandLine) demoReport(ctx context.Context, r *app.Services, site demo.Site, list []demo.Job,
+	started time.Time) error {
 	all, err := demo.Outcomes(ctx, r, list)
 	if err != nil {
 		return err
@@ -148,10 +150,12 @@ func (a *commandLine) demoReport(ctx context.Context, r *app.Services, site demo
 		if o.Status != "completed" {
 			failed++
 		}
-		cells[i] = []string{o.Type, o.Status, fmt.Sprint(o.Attempts), (time.Duration(o.DurationMS) * time.Millisecond).String(), o.Shows + suffix(o.Error)}
+		cells[i] = []string{o.Type, o.Status, fmt.Sprint(o.Attempts),
+			(time.Duration(o.DurationMS) * time.Millisecond).String(), o.Shows + suffix(o.Error)}
 	}
 	answer := map[string]any{"dir": site.Dir, "jobs": all, "files": files, "failed": failed}
-	if err := a.list(answer, []string{"JOB", "OUTCOME", "ATTEMPTS", "TOOK", "WHAT IT DOES"}, cells, "No jobs."); err != nil {
+	if err := a.list(answer, []string{"JOB", "OUTCOME", "ATTEMPTS", "TOOK", "WHAT IT DOES"}, cells,
+		"No jobs."); err != nil {
 		return err
 	}
 	if !a.global.json {

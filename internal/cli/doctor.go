@@ -41,7 +41,8 @@ faults · 3 database not usable`,
 			}
 			r, err := a.Open(c.Context(), l)
 			if err != nil {
-				f := doctor.Finding{Check: "database", Status: doctor.Fail, What: err.Error(), Fix: "fix what the message says, then run cmsjobs doctor again"}
+				f := doctor.Finding{Check: "database", Status: doctor.Fail, What: err.Error(),
+					Fix: "fix what the message says, then run cmsjobs doctor again"}
 				return errors.Join(a.printFindings([]doctor.Finding{f}), err)
 			}
 			defer a.closing(r)
@@ -102,7 +103,9 @@ Exit codes: 0 ready · 1 not ready`,
 				return err
 			}
 			if !l.HTTP.Enabled {
-				return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.healthByItself(ctx, r, checks) })
+				return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+					return a.healthByItself(ctx, r, checks)
+				})
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), 4*time.Second)
 			defer cancel()
@@ -153,7 +156,8 @@ func (a *commandLine) askReady(ctx context.Context, listen string, secure bool, 
 		}
 		return conn.Close()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz?"+url.Values{"check": {strings.Join(checks, ",")}}.Encode(), nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz?"+
+		url.Values{"check": {strings.Join(checks, ",")}}.Encode(), nil)
 	if err != nil {
 		return err
 	}
@@ -175,9 +179,11 @@ func (a *commandLine) askReady(ctx context.Context, listen string, secure bool, 
 
 func (a *commandLine) breakersCommand() *cobra.Command {
 	c := &cobra.Command{Use: "breakers", Short: "See what is left alone because it fails, and try it again",
-		Long:    "A mail server, bucket or host that fails again and again is left alone for a while; its jobs wait without losing attempts.",
+		Long: "A mail server, bucket or host that fails again and again is left alone for a while; its jobs wait " +
+			"without losing attempts.",
 		Example: "  cmsjobs breakers list\n  cmsjobs breakers reset smtp:mail.example.com:587"}
-	c.AddCommand(&cobra.Command{Use: "list", Short: "List everything that ever failed, what is out first", Example: "  cmsjobs breakers list --json", Args: cobra.NoArgs,
+	c.AddCommand(&cobra.Command{Use: "list", Short: "List everything that ever failed, what is out first",
+		Example: "  cmsjobs breakers list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				list, err := r.Breakers.List(ctx)
@@ -186,12 +192,15 @@ func (a *commandLine) breakersCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list))
 				for i, b := range list {
-					cells[i] = []string{b.Dependency, string(b.State), strconv.Itoa(b.Failures), display.Ago(b.RetryAt, a.Now()), display.Short(b.LastError, 80)}
+					cells[i] = []string{b.Dependency, string(b.State), strconv.Itoa(b.Failures),
+						display.Ago(b.RetryAt, a.Now()), display.Short(b.LastError, 80)}
 				}
-				return a.list(list, []string{"DEPENDENCY", "STATE", "FAILURES", "NEXT TRY", "ERROR"}, cells, "Nothing has failed.")
+				return a.list(list, []string{"DEPENDENCY", "STATE", "FAILURES", "NEXT TRY", "ERROR"}, cells,
+					"Nothing has failed.")
 			})
 		}},
-		&cobra.Command{Use: "reset DEPENDENCY", Short: "Use it again at once", Example: "  cmsjobs breakers reset smtp:mail.example.com:587", Args: cobra.ExactArgs(1),
+		&cobra.Command{Use: "reset DEPENDENCY", Short: "Use it again at once", Example: "  cmsjobs breakers reset " +
+			"smtp:mail.example.com:587", Args: cobra.ExactArgs(1),
 			RunE: func(c *cobra.Command, args []string) error {
 				return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 					was, err := r.Breakers.Reset(ctx, args[0])

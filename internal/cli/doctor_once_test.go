@@ -18,12 +18,15 @@ func TestDoctorSaysALeftoverOnce(t *testing.T) {
 	args := []string{dsn, "--json", "--set", "backup.dir=" + t.TempDir(), "doctor"}
 	call(t, nil, args...)
 	db := openSQLite(t, dsn)
-	db.MustExec("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', 'gone', 'a verification', ?, 0)", deadVerification, time.Now().UnixMilli())
-	db.MustExec("INSERT OR IGNORE INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, seen_by, detail) VALUES ('temp_databases_left', 0, 0, 0, 0, '', '')")
+	db.MustExec("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, "+
+		"'', 'gone', 'a verification', ?, 0)", deadVerification, time.Now().UnixMilli())
+	db.MustExec("INSERT OR IGNORE INTO cmsjobs_conditions (name, active, pending_since, changed_at, seen_at, " +
+		"seen_by, detail) VALUES ('temp_databases_left', 0, 0, 0, 0, '', '')")
 	says := func() map[string]int {
 		found := map[string]int{}
 		for _, f := range answer[[]doctor.Finding](t, call(t, nil, args...)) {
-			if f.Check == conditions.TempDatabasesLeft || f.Check == "backups" && strings.Contains(f.What, "killed verifications or restores left") {
+			if f.Check == conditions.TempDatabasesLeft || f.Check == "backups" &&
+				strings.Contains(f.What, "killed verifications or restores left") {
 				found[f.Check]++
 			}
 		}
@@ -32,7 +35,8 @@ func TestDoctorSaysALeftoverOnce(t *testing.T) {
 	if young := says(); young["backups"] != 1 || young[conditions.TempDatabasesLeft] != 0 {
 		t.Errorf("a young leftover is said %v", young)
 	}
-	db.MustExec("UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = 'temp_databases_left'", time.Now().Add(-5*time.Hour).UnixMilli())
+	db.MustExec("UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = 'temp_databases_left'",
+		time.Now().Add(-5*time.Hour).UnixMilli())
 	if old := says(); old["backups"] != 0 || old[conditions.TempDatabasesLeft] != 1 {
 		t.Errorf("an old leftover is said %v", old)
 	}

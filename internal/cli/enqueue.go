@@ -33,8 +33,9 @@ func (a *commandLine) enqueueCommand() *cobra.Command {
 It is checked as its handler will check it. cmsjobs types lists types and their payloads.
 
 Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in place.`,
-		Example: "  cmsjobs enqueue sitemap.generate '{\"force\":true}'\n  cmsjobs enqueue cmsjobs.probe '{\"sleep\":\"2s\"}' --delay 10m\n  cmsjobs enqueue mail.send @mail.json --unique welcome-42",
-		Args:    cobra.RangeArgs(1, 2),
+		Example: "  cmsjobs enqueue sitemap.generate '{\"force\":true}'\n  cmsjobs enqueue cmsjobs.probe " +
+			"'{\"sleep\":\"2s\"}' --delay 10m\n  cmsjobs enqueue mail.send @mail.json --unique welcome-42",
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := a.spec(o, args)
 			if err != nil {
@@ -62,7 +63,8 @@ func (a *commandLine) spec(o enqueueFlags, args []string) (n jobs.Spec, err erro
 	if err != nil {
 		return n, err
 	}
-	n = jobs.Spec{Type: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority, MaxAttempts: o.attempts, UniqueKey: o.unique}
+	n = jobs.Spec{Type: args[0], Queue: o.queue, UUID: o.uuid, Data: data, Priority: o.priority,
+		MaxAttempts: o.attempts, UniqueKey: o.unique}
 	if o.delay != "" {
 		if n.Delay, err = timespan.Parse(o.delay); err != nil {
 			return n, app.UsageError{Err: fmt.Errorf("--delay: %w", err)}
@@ -82,7 +84,8 @@ func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
 	return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 		entry, known := r.Registry.Lookup(n.Type)
 		if !known && !force {
-			return app.Usagef("no type is named %q; known are %v (--force enqueues it for another program)", n.Type, r.Registry.Types())
+			return app.Usagef("no type is named %q; known are %v (--force enqueues it for another program)", n.Type,
+				r.Registry.Types())
 		}
 		if known {
 			if err := entry.Check(n.Data); err != nil {
@@ -148,8 +151,10 @@ func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry
 	}
 	n = given[0]
 	run := jobs.NewRun(a.Now)
-	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: "inline", Data: n.Data,
-		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.Now(), EnqueuedAt: a.Now()})
+	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: "inline",
+		Data:     n.Data,
+		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.Now(),
+		EnqueuedAt: a.Now()})
 	result, followUps := run.Result()
 	if err != nil {
 		return err

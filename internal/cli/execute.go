@@ -22,8 +22,9 @@ import (
 // the exit code.
 func Execute(self, version string, args []string) int {
 	a := &commandLine{
-		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now, StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
-		out:     os.Stdout, outIsTTY: term.IsTerminal(int(os.Stdout.Fd())), in: os.Stdin, environ: config.Environment(),
+		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now,
+			StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
+		out: os.Stdout, outIsTTY: term.IsTerminal(int(os.Stdout.Fd())), in: os.Stdin, environ: config.Environment(),
 	}
 	return a.run(args)
 }
@@ -66,7 +67,8 @@ const stopTail = 950 * time.Millisecond
 // stopBy sets the deadline from the configuration.
 func (a *commandLine) stopBy(r *app.Services) {
 	a.deadline.Store(&deadline{r.Config.Queue.Grace, func() {
-		r.Log.Warn("process ends at its deadline while a part of it still waits for an answer", "event", "service.deadline")
+		r.Log.Warn("process ends at its deadline while a part of it still waits for an answer", "event",
+			"service.deadline")
 		os.Exit(0)
 	}})
 }

@@ -16,7 +16,8 @@ import (
 )
 
 func (a *commandLine) failedCommand() *cobra.Command {
-	c := &cobra.Command{Use: "failed", Short: "List, retry and delete failed jobs", Example: "  cmsjobs failed groups\n  cmsjobs failed retry --type mail.send --yes"}
+	c := &cobra.Command{Use: "failed", Short: "List, retry and delete failed jobs",
+		Example: "  cmsjobs failed groups\n  cmsjobs failed retry --type mail.send --yes"}
 	c.AddCommand(a.failedListCommand(), a.failedGroupsCommand(), a.failedShowCommand(), a.failedRetryCommand(),
 		a.failedDeleteCommand(), a.failedFlushCommand(), a.failedPruneCommand())
 	return a.unmaskedFlag(c)
@@ -36,7 +37,9 @@ func (a *commandLine) failedListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listJobs(ctx, r, filter, p) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.listJobs(ctx, r, filter, p)
+			})
 		},
 	}
 	filterFlags(c, &f, false)
@@ -54,9 +57,10 @@ func (a *commandLine) failedShowCommand() *cobra.Command {
 func (a *commandLine) failedGroupsCommand() *cobra.Command {
 	var f ops.Filter
 	c := &cobra.Command{
-		Use:     "groups",
-		Short:   "Group failed jobs by their cause",
-		Long:    "Groups failed jobs by cause: messages that differ in numbers, ids and quoted parts only are one cause.\nIts fingerprint chooses them: failed retry --cause FINGERPRINT --yes",
+		Use:   "groups",
+		Short: "Group failed jobs by their cause",
+		Long: "Groups failed jobs by cause: messages that differ in numbers, ids and quoted parts only are one " +
+			"cause.\nIts fingerprint chooses them: failed retry --cause FINGERPRINT --yes",
 		Example: "  cmsjobs failed groups",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -64,7 +68,9 @@ func (a *commandLine) failedGroupsCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listGroups(ctx, r, filter) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.listGroups(ctx, r, filter)
+			})
 		},
 	}
 	filterFlags(c, &f, false)
@@ -83,7 +89,8 @@ func (a *commandLine) listGroups(ctx context.Context, r *app.Services, f jobs.Fi
 	views := ops.ItemsOf(groups, v.FailureGroup)
 	now := a.Now()
 	cells := ops.Each(views.Items, func(g ops.FailureGroupView) []string {
-		return []string{strconv.FormatInt(g.Count, 10), g.Type, display.Ago(g.FirstSeen, now), display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
+		return []string{strconv.FormatInt(g.Count, 10), g.Type, display.Ago(g.FirstSeen, now),
+			display.Ago(g.LastSeen, now), g.Cause, display.Short(g.Message, 70)}
 	})
 	return a.list(views, []string{"JOBS", "TYPE", "FIRST", "LAST", "CAUSE", "MESSAGE"}, cells, "No failed jobs.")
 }
@@ -97,7 +104,8 @@ func (a *commandLine) failedRetryCommand() *cobra.Command {
 		Short: "Put failed jobs back into their queues",
 		Long: `Puts failed jobs back into their queues: due now, no attempts counted, under their own UUID. PHP's own
 failed jobs go back as they were, for PHP's worker. Any number of them is taken in steps of bounded memory.`,
-		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --type mail.send --since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
+		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --type mail.send " +
+			"--since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
 		RunE: func(c *cobra.Command, ids []string) error {
 			if len(ids) == 1 && ids[0] == "all" {
 				ids, yes = nil, true
@@ -160,9 +168,10 @@ func (a *commandLine) failedDeleteCommand() *cobra.Command {
 func (a *commandLine) failedFlushCommand() *cobra.Command {
 	var hours int
 	c := &cobra.Command{
-		Use:     "flush",
-		Short:   "Delete all failed jobs, or all that are older",
-		Long:    "Deletes all failed jobs, PHP's own among them, as Laravel's queue:flush does. Nothing is exported: see failed prune.",
+		Use:   "flush",
+		Short: "Delete all failed jobs, or all that are older",
+		Long: "Deletes all failed jobs, PHP's own among them, as Laravel's queue:flush does. Nothing is exported: " +
+			"see failed prune.",
 		Example: "  cmsjobs failed flush --hours 48",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -184,9 +193,10 @@ func (a *commandLine) failedPruneCommand() *cobra.Command {
 	var hours int
 	var dry bool
 	c := &cobra.Command{
-		Use:     "prune",
-		Short:   "Export old failed jobs to a file, then delete them",
-		Long:    "Writes failed jobs that are older to a file of JSON lines, syncs it to disk and only then deletes them.",
+		Use:   "prune",
+		Short: "Export old failed jobs to a file, then delete them",
+		Long: "Writes failed jobs that are older to a file of JSON lines, syncs it to disk and only then deletes " +
+			"them.",
 		Example: "  cmsjobs failed prune --older 30d\n  cmsjobs failed prune --older 7d --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -223,7 +233,8 @@ func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Ti
 		return err
 	}
 	if dry || total == 0 {
-		return a.pruned(map[string]any{"would_delete": total, "before": before.UTC()}, fmt.Sprintf("%d failed jobs are older than %s.", total, before.UTC().Format(time.DateTime)))
+		return a.pruned(map[string]any{"would_delete": total, "before": before.UTC()},
+			fmt.Sprintf("%d failed jobs are older than %s.", total, before.UTC().Format(time.DateTime)))
 	}
 	if path == "" {
 		if path, err = r.ExportFile(a.Now()); err != nil {
@@ -236,7 +247,8 @@ func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Ti
 	if err != nil {
 		return err
 	}
-	return a.pruned(map[string]any{"deleted": n, "export": path}, fmt.Sprintf("%d failed jobs were written to %s and deleted.", n, path))
+	return a.pruned(map[string]any{"deleted": n, "export": path}, fmt.Sprintf("%d failed jobs were written to %s and "+
+		"deleted.", n, path))
 }
 
 func (a *commandLine) pruned(v any, sentence string) error {

@@ -41,7 +41,8 @@ type mixedSite struct {
 	*service
 }
 
-var mixedEnv = []string{"CMSJOBS_QUEUE_INTERNAL_ROWS=cmsjobs.probe", "CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false", "CMSJOBS_CONDITIONS_OFF=failure_rate"}
+var mixedEnv = []string{"CMSJOBS_QUEUE_INTERNAL_ROWS=cmsjobs.probe", "CMSJOBS_NOTIFY_MAIL=false",
+	"CMSJOBS_NOTIFY_CMS=false", "CMSJOBS_CONDITIONS_OFF=failure_rate"}
 
 func newMixedSite(t *testing.T, engine jobstest.Engine) *mixedSite {
 	t.Helper()
@@ -55,7 +56,8 @@ func newMixedSite(t *testing.T, engine jobstest.Engine) *mixedSite {
 		s.dsn = "--dsn=sqlite:" + path
 	}
 	s.fill()
-	s.service = newService(t, "http: {public_metrics: true, admin_password: secret}\nqueue: {worker: false, internal_rows: [cmsjobs.probe]}\nschedule: {enabled: false}\nnotify: {mail: false, cms: false}\n", s.dsn)
+	s.service = newService(t, "http: {public_metrics: true, admin_password: secret}\nqueue: {worker: false, "+
+		"internal_rows: [cmsjobs.probe]}\nschedule: {enabled: false}\nnotify: {mail: false, cms: false}\n", s.dsn)
 	s.service.start()
 	return s
 }
@@ -69,7 +71,8 @@ func (s *mixedSite) run(args ...string) result {
 
 func (s *mixedSite) enqueue(queue, payload string, more ...string) string {
 	s.t.Helper()
-	return answer[struct{ ID string }](s.t, s.run(append([]string{"--json", "enqueue", "cmsjobs.probe", payload, "--queue", queue}, more...)...)).ID
+	return answer[struct{ ID string }](s.t,
+		s.run(append([]string{"--json", "enqueue", "cmsjobs.probe", payload, "--queue", queue}, more...)...)).ID
 }
 
 // fill makes jobs that completed, failed, are retried, were retried by hand,
@@ -113,13 +116,17 @@ func (s *mixedSite) fill() {
 		s.insert("mail", phpPayload, due, nil)
 	}
 	s.insert("default", `{"type":"cmsjobs.probe","data":{}}`, 0, time.Now().Unix())
-	s.exec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES ('8d2c0a9e-0000-4000-8000-000000000001', 'database', 'mail', ?, 'RuntimeException: no', ?)",
+	s.exec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES "+
+		"('8d2c0a9e-0000-4000-8000-000000000001', 'database', 'mail', ?, 'RuntimeException: no', ?)",
 		phpPayload, time.Now().UTC().Format(time.DateTime))
 	// One end is older than an hour, one attempt was released, one died with its worker.
-	s.exec("UPDATE cmsjobs_runs SET ended_at = ended_at - 5400000 WHERE id = (SELECT m FROM (SELECT MIN(id) AS m FROM cmsjobs_runs WHERE outcome = 'retried') AS x)")
+	s.exec("UPDATE cmsjobs_runs SET ended_at = ended_at - 5400000 WHERE id = (SELECT m FROM (SELECT MIN(id) AS m " +
+		"FROM cmsjobs_runs WHERE outcome = 'retried') AS x)")
 	for _, outcome := range []string{"released", "crashed"} {
-		s.exec(`INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at)
-			SELECT job_id, uuid, type, queue, attempt, '` + outcome + `', worker, '', ended_at, duration_ms, wait_ms, created_at FROM cmsjobs_runs WHERE id = (SELECT MAX(id) FROM cmsjobs_runs)`)
+		s.exec(`INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at,
+			duration_ms, wait_ms, created_at)
+			SELECT job_id, uuid, type, queue, attempt, '` + outcome +
+			`', worker, '', ended_at, duration_ms, wait_ms, created_at FROM cmsjobs_runs WHERE id = (SELECT MAX(id) FROM cmsjobs_runs)`)
 	}
 }
 
@@ -135,7 +142,8 @@ func (s *mixedSite) exec(statement string, args ...any) {
 func (s *mixedSite) insert(queue, payload string, due int, reserved any) {
 	s.t.Helper()
 	now := time.Now().Unix()
-	s.exec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES (?, ?, 0, ?, ?, ?)", queue, payload, reserved, now+int64(due), now)
+	s.exec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES (?, ?, 0, ?, "+
+		"?, ?)", queue, payload, reserved, now+int64(due), now)
 }
 
 // Counts by SQL of the test's own.
@@ -164,9 +172,11 @@ func (s *mixedSite) runs(condition string) int64 {
 func (s *mixedSite) figures() map[string]int64 {
 	s.t.Helper()
 	f := map[string]int64{
-		"waiting": s.count(waitingRows), "queued": s.count(waitingRows + ours + due()), "foreign": s.count(waitingRows + " AND payload LIKE '%CallQueuedHandler%'"),
+		"waiting": s.count(waitingRows), "queued": s.count(waitingRows + ours + due()),
+		"foreign":    s.count(waitingRows + " AND payload LIKE '%CallQueuedHandler%'"),
 		"processing": s.count("FROM jobs WHERE reserved_at IS NOT NULL"), "failed": s.count("FROM failed_jobs"),
-		"completed": s.runs("outcome = 'completed'"), "cancelled": s.runs("outcome = 'cancelled'"), "ends": s.runs("outcome IN ('completed', 'failed')"),
+		"completed": s.runs("outcome = 'completed'"), "cancelled": s.runs("outcome = 'cancelled'"),
+		"ends": s.runs("outcome IN ('completed', 'failed')"),
 	}
 	f["delayed"] = s.count(waitingRows+ours) - f["queued"]
 	for name, n := range f {
@@ -224,11 +234,13 @@ func (s *mixedSite) shown(page, pattern string) int64 {
 	return n
 }
 
-var args = map[string]string{"queued": "Waiting", "processing": "Running", "completed": "Completed", "failed": "Failed", "cancelled": "Cancelled"}
+var args = map[string]string{"queued": "Waiting", "processing": "Running", "completed": "Completed",
+	"failed": "Failed", "cancelled": "Cancelled"}
 
 func (s *mixedSite) pages() {
 	f := s.figures()
-	truth := map[string]int64{"queued": f["waiting"], "processing": f["processing"], "completed": f["completed"], "failed": f["failed"], "cancelled": f["cancelled"]}
+	truth := map[string]int64{"queued": f["waiting"], "processing": f["processing"], "completed": f["completed"],
+		"failed": f["failed"], "cancelled": f["cancelled"]}
 	rate := fmt.Sprintf("%.1f %% of ended jobs completed", 100*float64(f["completed"])/float64(f["ends"]))
 	overview, jobsPage := s.pageThatSays("/admin", rate), s.page("/admin/jobs")
 	for status, n := range truth {
@@ -245,8 +257,11 @@ func (s *mixedSite) pages() {
 	}
 	s.same("the failed page", s.shown(s.page("/admin/failed"), `(\d+) (?:failed )?jobs`), f["failed"])
 	filtered := s.page("/admin/jobs?queue=other")
-	for status, from := range map[string]string{"queued": waitingRows + " AND queue = 'other'", "failed": "FROM failed_jobs WHERE queue = 'other'", "completed": "FROM cmsjobs_runs WHERE outcome = 'completed' AND queue = 'other'"} {
-		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n">(\d+)`), s.count(from))
+	for status, from := range map[string]string{"queued": waitingRows + " AND queue = 'other'",
+		"failed": "FROM failed_jobs WHERE queue = 'other'", "completed": "FROM cmsjobs_runs WHERE outcome = " +
+			"'completed' AND queue = 'other'"} {
+		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n">(\d+)`),
+			s.count(from))
 	}
 }
 
@@ -259,19 +274,24 @@ func (s *mixedSite) api() {
 	f := s.figures()
 	var stats map[string]any
 	s.get("/api/v1/jobs/stats", &stats)
-	for key, name := range map[string]string{"waiting": "waiting", "queued": "queued", "delayed": "delayed", "foreign": "foreign", "processing": "processing", "completed": "completed", "failed": "failed", "cancelled": "cancelled", "ended": "ends"} {
+	for key, name := range map[string]string{"waiting": "waiting", "queued": "queued", "delayed": "delayed",
+		"foreign": "foreign", "processing": "processing", "completed": "completed", "failed": "failed",
+		"cancelled": "cancelled", "ended": "ends"} {
 		n, _ := stats[key].(float64)
 		s.same("/stats "+key, int64(n), f[name])
 	}
 	all := int64(0)
-	for status, name := range map[string]string{"queued": "waiting", "processing": "processing", "completed": "completed", "failed": "failed", "cancelled": "cancelled"} {
+	for status, name := range map[string]string{"queued": "waiting", "processing": "processing",
+		"completed": "completed", "failed": "failed", "cancelled": "cancelled"} {
 		s.same("total of /jobs?status="+status, s.total("/api/v1/jobs?limit=1&status="+status), f[name])
 		s.same("total of both /jobs?status="+status, s.total("/api/jobs?limit=1&status="+status), f[name])
 		all += f[name]
 	}
 	s.same("total of /jobs", s.total("/api/v1/jobs?limit=1"), all)
 	s.same("total of /failed", s.total("/api/v1/failed?limit=1"), f["failed"])
-	s.same("total of /jobs of a type", s.total("/api/v1/jobs?limit=1&type=cmsjobs.probe"), all-s.count("FROM jobs WHERE queue = 'mail'")-1) // PHP failed one, too
+	// PHP failed one, too
+	s.same("total of /jobs of a type", s.total("/api/v1/jobs?limit=1&type=cmsjobs.probe"),
+		all-s.count("FROM jobs WHERE queue = 'mail'")-1)
 	s.same("total of /runs", s.total("/api/v1/runs?limit=1"), s.runs("1 = 1"))
 	s.same("total of /runs of a queue", s.total("/api/v1/runs?limit=1&queue=other"), s.runs("queue = 'other'"))
 	var groups struct{ Items []struct{ Count int64 } }
@@ -303,7 +323,8 @@ func (s *mixedSite) commands() {
 		}
 		s.same("jobs stats "+name, s.shown(text, label+` (\d+)`), f[name])
 	}
-	for state, name := range map[string]string{"queued": "waiting", "failed": "failed", "completed": "completed", "cancelled": "cancelled", "processing": "processing"} {
+	for state, name := range map[string]string{"queued": "waiting", "failed": "failed", "completed": "completed",
+		"cancelled": "cancelled", "processing": "processing"} {
 		list := answer[struct{ Total int64 }](s.t, s.run("--json", "jobs", "list", "--limit", "1", "--status", state))
 		s.same("jobs list --status "+state, list.Total, f[name])
 	}
@@ -322,7 +343,8 @@ func (s *mixedSite) metrics() {
 	_, text := s.try("GET", "/metrics", "", nil)
 	for _, state := range []string{"queued", "delayed", "processing", "foreign", "failed"} {
 		sum := int64(0)
-		for _, m := range regexp.MustCompile(`(?m)^cmsjobs_queue_jobs\{queue="[^"]*",status="`+state+`"\} (\d+)$`).FindAllStringSubmatch(string(text), -1) {
+		for _, m := range regexp.MustCompile(`(?m)^cmsjobs_queue_jobs\{queue="[^"]*",status="`+state+`"\} (\d+)$`).
+			FindAllStringSubmatch(string(text), -1) {
 			n, _ := strconv.ParseInt(m[1], 10, 64) // digits only
 			sum += n
 		}
@@ -344,13 +366,15 @@ func (s *mixedSite) queues() {
 	}
 	for i, q := range list.Items {
 		on := " AND queue = '" + q.Name + "'"
-		truth := queue{Name: q.Name, Queued: s.count(waitingRows + ours + due() + on), Processing: s.count("FROM jobs WHERE reserved_at IS NOT NULL" + on),
-			Foreign: s.count(waitingRows + " AND payload LIKE '%CallQueuedHandler%'" + on)}
+		truth := queue{Name: q.Name, Queued: s.count(waitingRows + ours + due() + on),
+			Processing: s.count("FROM jobs WHERE reserved_at IS NOT NULL" + on),
+			Foreign:    s.count(waitingRows + " AND payload LIKE '%CallQueuedHandler%'" + on)}
 		truth.Delayed = s.count(waitingRows+on) - truth.Queued - truth.Foreign
 		if q != truth {
 			s.t.Errorf("/queues: %+v, by SQL %+v", q, truth)
 		}
-		if q := stats.Queues[i]; q.Name != truth.Name || q.Queued != truth.Queued || q.Delayed != truth.Delayed || q.Processing != truth.Processing || q.Foreign != truth.Foreign {
+		if q := stats.Queues[i]; q.Name != truth.Name || q.Queued != truth.Queued || q.Delayed != truth.Delayed ||
+			q.Processing != truth.Processing || q.Foreign != truth.Foreign {
 			s.t.Errorf("jobs stats: %+v, by SQL %+v", q, truth)
 		}
 		if !strings.Contains(page, truth.Name) {
@@ -362,7 +386,8 @@ func (s *mixedSite) queues() {
 // periods compares attempts of the last hour.
 func (s *mixedSite) periods() {
 	within := fmt.Sprintf(" AND ended_at >= %d", time.Now().Add(-time.Hour).Truncate(time.Minute).UnixMilli())
-	completed, attempts, failed := s.runs("outcome = 'completed'"+within), s.runs("outcome IN ('failed', 'retried', 'crashed')"+within), s.runs("outcome = 'failed'"+within)
+	completed, attempts, failed := s.runs("outcome = 'completed'"+within),
+		s.runs("outcome IN ('failed', 'retried', 'crashed')"+within), s.runs("outcome = 'failed'"+within)
 	var flow struct {
 		Items []struct {
 			Completed, Failed int64
@@ -377,13 +402,17 @@ func (s *mixedSite) periods() {
 	s.same("/throughput completed", sum[0], completed)
 	s.same("/throughput failed_attempts", sum[1], attempts)
 	s.same("/throughput failed", sum[2], failed)
-	line := fmt.Sprintf("%d of %d attempts failed in the last hour; %d of them failed permanently", attempts, attempts+completed, failed)
-	overview := s.pageThatSays("/admin?range=1h", line, "Attempts that ended</strong>") // plots come when they are counted
+	line := fmt.Sprintf("%d of %d attempts failed in the last hour; %d of them failed permanently", attempts,
+		attempts+completed, failed)
+	// plots come when they are counted
+	overview := s.pageThatSays("/admin?range=1h", line, "Attempts that ended</strong>")
 	if !strings.Contains(overview, line) {
-		s.t.Errorf("the overview does not say %q:\n%s", line, regexp.MustCompile(`[^>]*in the last hour[^<]*`).FindString(overview))
+		s.t.Errorf("the overview does not say %q:\n%s", line,
+			regexp.MustCompile(`[^>]*in the last hour[^<]*`).FindString(overview))
 	}
 	s.same("plot of failed attempts", s.shown(overview, `Failed attempts</strong> <span class="dim">(\d+)`), attempts)
-	s.same("plot of attempts", s.shown(overview, `Attempts that ended</strong> <span class="dim">(\d+) completed`), completed)
+	s.same("plot of attempts", s.shown(overview, `Attempts that ended</strong> <span class="dim">(\d+) completed`),
+		completed)
 }
 
 // endedJobsAreWhole looks for what the history must have kept of ended jobs.
@@ -408,8 +437,10 @@ func (s *mixedSite) endedJobsAreWhole() {
 			if n, _ := j.Metadata["basket"].(float64); n == 7 {
 				withMetadata++
 			}
-			early := status == "cancelled" && time.Until(j.RunAt) < 30*time.Minute // they were delayed by an hour or more
-			if j.Created.IsZero() || j.RunAt.Before(j.Created.Add(-time.Second)) || early || (j.Attempts == 0) != (status == "cancelled") {
+			// they were delayed by an hour or more
+			early := status == "cancelled" && time.Until(j.RunAt) < 30*time.Minute
+			if j.Created.IsZero() || j.RunAt.Before(j.Created.Add(-time.Second)) || early ||
+				(j.Attempts == 0) != (status == "cancelled") {
 				s.t.Errorf("%s job: %+v", status, j)
 			}
 		}

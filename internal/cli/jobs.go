@@ -17,8 +17,10 @@ import (
 )
 
 func (a *commandLine) jobsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "jobs", Short: "List, show, cancel and retry jobs", Example: "  cmsjobs jobs list\n  cmsjobs jobs show 42"}
-	c.AddCommand(a.jobsListCommand(), a.jobsShowCommand(), a.jobsRunsCommand(), a.jobsLogCommand(), a.jobsExplainCommand(),
+	c := &cobra.Command{Use: "jobs", Short: "List, show, cancel and retry jobs", Example: "  cmsjobs jobs list\n  " +
+		"cmsjobs jobs show 42"}
+	c.AddCommand(a.jobsListCommand(), a.jobsShowCommand(), a.jobsRunsCommand(), a.jobsLogCommand(),
+		a.jobsExplainCommand(),
 		a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsStatsCommand())
 	return a.unmaskedFlag(c)
 }
@@ -37,7 +39,9 @@ func (a *commandLine) jobsListCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.listJobs(ctx, r, filter, p) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.listJobs(ctx, r, filter, p)
+			})
 		},
 	}
 	filterFlags(c, &f, true)
@@ -78,9 +82,11 @@ func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filt
 		if !v.EndedAt.IsZero() {
 			when = v.EndedAt
 		}
-		cells[i] = []string{v.ID, v.Type, v.Queue, statusOf(v), attempts(v), display.Ago(when, now), display.Short(waitsFor(list.Items[i], v, down), 50)}
+		cells[i] = []string{v.ID, v.Type, v.Queue, statusOf(v), attempts(v), display.Ago(when, now),
+			display.Short(waitsFor(list.Items[i], v, down), 50)}
 	}
-	if err := a.list(nil, []string{"ID", "TYPE", "QUEUE", "STATUS", "ATTEMPT", "WHEN", "ERROR"}, cells, "No jobs."); err != nil {
+	if err := a.list(nil, []string{"ID", "TYPE", "QUEUE", "STATUS", "ATTEMPT", "WHEN", "ERROR"}, cells,
+		"No jobs."); err != nil {
 		return err
 	}
 	if views.Next != "" {
@@ -97,7 +103,8 @@ func statusOf(v ops.JobView) string {
 }
 
 func attempts(v ops.JobView) string {
-	if v.Status == string(jobs.StatusFailed) && v.Attempts == 0 { // PHP's, or from before the history: nobody wrote it down
+	// PHP's, or from before the history: nobody wrote it down
+	if v.Status == string(jobs.StatusFailed) && v.Attempts == 0 {
 		return "–"
 	}
 	if v.MaxAttempts == 0 {
@@ -125,7 +132,8 @@ With --json it is the job as GET /api/v1/jobs/ID answers it; jobs runs and jobs 
 }
 
 // onJob does something with the job that the one argument names.
-func (a *commandLine) onJob(statuses []jobs.Status, do func(context.Context, *app.Services, jobs.Record, ops.Viewer) error) func(*cobra.Command, []string) error {
+func (a *commandLine) onJob(statuses []jobs.Status, do func(context.Context, *app.Services, jobs.Record,
+	ops.Viewer) error) func(*cobra.Command, []string) error {
 	return func(c *cobra.Command, args []string) error {
 		return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 			j, err := r.History.JobAmong(ctx, args[0], statuses)
@@ -164,9 +172,11 @@ func (a *commandLine) showJob(ctx context.Context, r *app.Services, j jobs.Recor
 func (a *commandLine) describeJob(v ops.JobView) {
 	now := a.Now()
 	pairs := [][]string{{"ID", v.ID}, {"Number", strconv.FormatInt(v.Number, 10)}, {"Type", v.Type}, {"Queue", v.Queue},
-		{"Status", statusOf(v)}, {"Attempts", attempts(v)}, {"Enqueued", display.Ago(v.EnqueuedAt, now)}, {"Due", display.Ago(v.RunAt, now)},
+		{"Status", statusOf(v)}, {"Attempts", attempts(v)}, {"Enqueued", display.Ago(v.EnqueuedAt, now)},
+		{"Due", display.Ago(v.RunAt, now)},
 		{"Started", display.Ago(v.StartedAt, now)}, {"Ended", display.Ago(v.EndedAt, now)}, {"Worker", v.Worker},
-		{"Result", display.Short(string(v.Result), 300)}, {"Payload", display.Short(string(v.Payload), 2000)}, {"Metadata", display.Short(string(v.Metadata), 300)}}
+		{"Result", display.Short(string(v.Result), 300)}, {"Payload", display.Short(string(v.Payload), 2000)},
+		{"Metadata", display.Short(string(v.Metadata), 300)}}
 	for _, p := range pairs {
 		if p[1] != "" && p[1] != "–" && p[1] != "{}" {
 			fmt.Fprintf(a.out, "%-9s %s\n", p[0], display.Printable(p[1]))
@@ -185,7 +195,8 @@ func (a *commandLine) runTable(runs []ops.RunView) error {
 	cells := make([][]string, len(runs))
 	for i, run := range runs {
 		took := milliseconds(run.DurationMS)
-		cells[i] = []string{run.Job, run.Type, strconv.Itoa(run.Attempt), run.Outcome, display.Ago(run.EndedAt, now), took.String(), run.Worker, display.Short(run.Error, 60)}
+		cells[i] = []string{run.Job, run.Type, strconv.Itoa(run.Attempt), run.Outcome, display.Ago(run.EndedAt, now),
+			took.String(), run.Worker, display.Short(run.Error, 60)}
 	}
 	return a.list(nil, []string{"JOB", "TYPE", "RUN", "OUTCOME", "ENDED", "TOOK", "WORKER", "ERROR"}, cells, "No runs.")
 }
@@ -233,20 +244,24 @@ func (a *commandLine) jobsRunsCommand() *cobra.Command {
 }
 
 func (a *commandLine) jobsLogCommand() *cobra.Command {
-	return &cobra.Command{Use: "log ID", Short: "Show what a job's handler wrote, oldest first", Example: "  cmsjobs jobs log 42", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "log ID", Short: "Show what a job's handler wrote, oldest first",
+		Example: "  cmsjobs jobs log 42", Args: cobra.ExactArgs(1),
 		RunE: a.onJob(nil, func(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {
 			lines, err := r.History.Log(ctx, j.UUID, ops.MaxLogLines)
 			if err != nil {
 				return err
 			}
 			view := ops.LogView{Lines: v.Lines(lines)}
-			cells := ops.Each(view.Lines, func(l jobs.LogLine) []string { return []string{l.At.UTC().Format(time.DateTime), l.Text} })
+			cells := ops.Each(view.Lines, func(l jobs.LogLine) []string {
+				return []string{l.At.UTC().Format(time.DateTime), l.Text}
+			})
 			return a.list(view, []string{"AT (UTC)", "LINE"}, cells, "No lines.")
 		})}
 }
 
 func (a *commandLine) jobsExplainCommand() *cobra.Command {
-	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running", Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running",
+		Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
 		RunE: a.onJob(nil, func(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {
 			s, err := r.Snapshot(ctx, j)
 			if err != nil {
@@ -279,8 +294,10 @@ func (a *commandLine) jobsStatsCommand() *cobra.Command {
 				if a.global.json {
 					return a.printJSON(s)
 				}
-				_, err = fmt.Fprintf(a.out, "queued %d · delayed %d · PHP's own %d · processing %d · completed %d · failed %d · cancelled %d · %.1f %% succeeded · %s on average\n\n",
-					s.Queued, s.Delayed, s.Foreign, s.Processing, s.Completed, s.Failed, s.Cancelled, 100*s.SuccessRate, milliseconds(s.AvgDurationMS))
+				_, err = fmt.Fprintf(a.out, "queued %d · delayed %d · PHP's own %d · processing %d · completed %d · "+
+					"failed %d · cancelled %d · %.1f %% succeeded · %s on average\n\n",
+					s.Queued, s.Delayed, s.Foreign, s.Processing, s.Completed, s.Failed, s.Cancelled,
+					100*s.SuccessRate, milliseconds(s.AvgDurationMS))
 				if err != nil || len(s.Queues) == 0 {
 					return err
 				}

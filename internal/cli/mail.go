@@ -22,8 +22,10 @@ import (
 
 func (a *commandLine) mailCommand() *cobra.Command {
 	c := &cobra.Command{Use: "mail", Short: "Show and resend mails, test templates, manage suppressed addresses",
-		Example: "  cmsjobs mail test me@example.com\n  cmsjobs mail log --status refused\n  cmsjobs mail preview password-reset"}
-	c.AddCommand(a.mailLogCommand(), a.mailShowCommand(), a.mailResendCommand(), a.mailTestCommand(), a.mailTemplatesCommand(),
+		Example: "  cmsjobs mail test me@example.com\n  cmsjobs mail log --status refused\n  cmsjobs mail preview " +
+			"password-reset"}
+	c.AddCommand(a.mailLogCommand(), a.mailShowCommand(), a.mailResendCommand(), a.mailTestCommand(),
+		a.mailTemplatesCommand(),
 		a.mailPreviewCommand(), a.mailBouncesCommand(), a.mailSuppressionsCommand(), a.mailUnknownCommand())
 	return c
 }
@@ -36,7 +38,9 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 	var f mail.LogFilter
 	var p jobs.Page
 	var states []string
-	c := &cobra.Command{Use: "log", Short: "List mails by recipient, newest first", Example: "  cmsjobs mail log --to jo@example.com\n  cmsjobs mail log --status unknown,refused", Args: cobra.NoArgs,
+	c := &cobra.Command{Use: "log", Short: "List mails by recipient, newest first",
+		Example: "  cmsjobs mail log --to jo@example.com\n  cmsjobs mail log --status unknown,refused",
+		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			for _, s := range states {
 				f.Statuses = append(f.Statuses, mail.Status(s))
@@ -48,12 +52,14 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(list.Items))
 				for i, e := range list.Items {
-					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.Now()), e.Recipient, string(e.Status), display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
+					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.Now()), e.Recipient, string(e.Status),
+						display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
 				}
 				return a.list(list, []string{"JOB", "WHEN", "TO", "STATUS", "SUBJECT", "ANSWER"}, cells, "No mails.")
 			})
 		}}
-	c.Flags().StringSliceVar(&states, "status", nil, "sending, accepted, deferred, refused, unknown, suppressed, expired, bounced")
+	c.Flags().StringSliceVar(&states, "status", nil, "sending, accepted, deferred, refused, unknown, suppressed, "+
+		"expired, bounced")
 	c.Flags().StringVar(&f.Recipient, "to", "", "only to this address")
 	c.Flags().StringVar(&f.Template, "template", "", "only of this template")
 	limitFlag(c, &p.Limit, 50, "how many")
@@ -62,7 +68,8 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 }
 
 func (a *commandLine) mailShowCommand() *cobra.Command {
-	return &cobra.Command{Use: "show JOB", Short: "Show every attempt to send one mail", Example: "  cmsjobs mail show 2c9e…", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "show JOB", Short: "Show every attempt to send one mail",
+		Example: "  cmsjobs mail show 2c9e…", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				tries, err := h.Attempts(ctx, args[0])
@@ -74,7 +81,8 @@ func (a *commandLine) mailShowCommand() *cobra.Command {
 				}
 				cells := make([][]string, len(tries))
 				for i, t := range tries {
-					cells[i] = []string{t.At.Format(time.RFC3339), t.Recipient, strconv.Itoa(t.Attempt), string(t.Status), t.Host, strconv.Itoa(t.Code), display.Short(t.Answer, 80)}
+					cells[i] = []string{t.At.Format(time.RFC3339), t.Recipient, strconv.Itoa(t.Attempt),
+						string(t.Status), t.Host, strconv.Itoa(t.Code), display.Short(t.Answer, 80)}
 				}
 				return a.list(tries, []string{"WHEN", "TO", "ATTEMPT", "STATUS", "SERVER", "CODE", "ANSWER"}, cells, "")
 			})
@@ -83,7 +91,8 @@ func (a *commandLine) mailShowCommand() *cobra.Command {
 
 func (a *commandLine) mailResendCommand() *cobra.Command {
 	var only []string
-	c := &cobra.Command{Use: "resend JOB", Short: "Enqueue a mail again as a new job (needs mail.keep_body)", Example: "  cmsjobs mail resend 2c9e… --to jo@example.com", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{Use: "resend JOB", Short: "Enqueue a mail again as a new job (needs mail.keep_body)",
+		Example: "  cmsjobs mail resend 2c9e… --to jo@example.com", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				receipt, err := h.Resend(ctx, args[0], only...)
@@ -98,8 +107,11 @@ func (a *commandLine) mailResendCommand() *cobra.Command {
 }
 
 func (a *commandLine) mailTestCommand() *cobra.Command {
-	return &cobra.Command{Use: "test ADDRESS", Aliases: []string{"send-test"}, Short: "Send a test mail now, without the queue, and show the server's answer", Example: "  cmsjobs mail test me@example.com", Args: cobra.ExactArgs(1),
-		Long: "Sends one mail at once, without the queue and the limits.\n\nExit codes: 0 the server accepted it · 1 it did not",
+	return &cobra.Command{Use: "test ADDRESS", Aliases: []string{"send-test"}, Short: "Send a test mail now, without " +
+		"the queue, and show the server's answer", Example: "  cmsjobs mail test me@example.com",
+		Args: cobra.ExactArgs(1),
+		Long: "Sends one mail at once, without the queue and the limits.\n\nExit codes: 0 the server accepted it · 1 " +
+			"it did not",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				result, err := h.SendTest(ctx, uuid.NewString(), args[0])
@@ -110,7 +122,8 @@ func (a *commandLine) mailTestCommand() *cobra.Command {
 				for _, p := range result.Problems {
 					answer = fmt.Sprintf("%s: %d %s", p.Status, p.Code, p.Answer)
 				}
-				if err := a.list(result, []string{"BY", "SERVER", "MESSAGE-ID", "ANSWER"}, [][]string{{result.Driver, result.Host, result.MessageID, answer}}, ""); err != nil {
+				if err := a.list(result, []string{"BY", "SERVER", "MESSAGE-ID", "ANSWER"},
+					[][]string{{result.Driver, result.Host, result.MessageID, answer}}, ""); err != nil {
 					return err
 				}
 				if result.Recipients[mail.Accepted] == 0 {
@@ -121,10 +134,12 @@ func (a *commandLine) mailTestCommand() *cobra.Command {
 		}}
 }
 
-var templateOrigins = map[string]string{template.FromUs: "cmsjobs", template.FromFolder: "mail.templates", template.FromCMS: "the CMS"}
+var templateOrigins = map[string]string{template.FromUs: "cmsjobs", template.FromFolder: "mail.templates",
+	template.FromCMS: "the CMS"}
 
 func (a *commandLine) mailTemplatesCommand() *cobra.Command {
-	return &cobra.Command{Use: "templates", Short: "List the templates: built-in, from mail.templates, and the CMS's", Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "templates", Short: "List the templates: built-in, from mail.templates, and the CMS's",
+		Example: "  cmsjobs mail templates", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withMail(c, func(_ context.Context, h *mail.Handler) error {
 				list, err := h.TemplateList()
@@ -143,7 +158,8 @@ func (a *commandLine) mailTemplatesCommand() *cobra.Command {
 func (a *commandLine) mailPreviewCommand() *cobra.Command {
 	var locale string
 	var html bool
-	c := &cobra.Command{Use: "preview TEMPLATE", Short: "Render a template with its example, as it would be sent now", Example: "  cmsjobs mail preview password-reset --html > mail.html", Args: cobra.ExactArgs(1),
+	c := &cobra.Command{Use: "preview TEMPLATE", Short: "Render a template with its example, as it would be sent now",
+		Example: "  cmsjobs mail preview password-reset --html > mail.html", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				content, err := h.Preview(ctx, args[0], locale, nil)
@@ -151,7 +167,8 @@ func (a *commandLine) mailPreviewCommand() *cobra.Command {
 				case err != nil:
 					return err
 				case a.global.json:
-					return a.printJSON(map[string]string{"subject": content.Subject, "html": content.HTML, "text": content.Text})
+					return a.printJSON(map[string]string{"subject": content.Subject, "html": content.HTML,
+						"text": content.Text})
 				case html:
 					_, err = fmt.Fprintln(a.out, content.HTML)
 				default:
@@ -166,7 +183,9 @@ func (a *commandLine) mailPreviewCommand() *cobra.Command {
 }
 
 func (a *commandLine) mailBouncesCommand() *cobra.Command {
-	return &cobra.Command{Use: "bounces FILE", Short: "Read delivery reports (one message, or an mbox; - is standard input)", Example: "  cmsjobs mail bounces /var/mail/bounces\n  cmsjobs mail bounces - < report.eml", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "bounces FILE", Short: "Read delivery reports (one message, or an mbox; - is standard " +
+		"input)", Example: "  cmsjobs mail bounces /var/mail/bounces\n  cmsjobs mail bounces - < report.eml",
+		Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			in := a.in
 			if args[0] != "-" {
@@ -182,16 +201,19 @@ func (a *commandLine) mailBouncesCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.list(map[string]int{"taken": taken, "skipped": skipped}, []string{"BOUNCES", "OTHER MESSAGES"}, [][]string{{strconv.Itoa(taken), strconv.Itoa(skipped)}}, "")
+				return a.list(map[string]int{"taken": taken, "skipped": skipped},
+					[]string{"BOUNCES", "OTHER MESSAGES"}, [][]string{{strconv.Itoa(taken), strconv.Itoa(skipped)}}, "")
 			})
 		}}
 }
 
 func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
-	c := &cobra.Command{Use: "suppressions", Short: "List and change the addresses that get no mail", Example: "  cmsjobs mail suppressions list\n  cmsjobs mail suppressions remove jo@example.com"}
+	c := &cobra.Command{Use: "suppressions", Short: "List and change the addresses that get no mail",
+		Example: "  cmsjobs mail suppressions list\n  cmsjobs mail suppressions remove jo@example.com"}
 	var after, reason, expires string
 	var limit int
-	list := &cobra.Command{Use: "list", Short: "List suppressed addresses", Example: "  cmsjobs mail suppressions list", Args: cobra.NoArgs,
+	list := &cobra.Command{Use: "list", Short: "List suppressed addresses",
+		Example: "  cmsjobs mail suppressions list", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				all, err := h.Suppressions(ctx, after, limit)
@@ -204,14 +226,17 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 					if !s.ExpiresAt.IsZero() {
 						until = display.Ago(s.ExpiresAt, a.Now())
 					}
-					cells[i] = []string{s.Recipient, s.Reason, display.Ago(s.CreatedAt, a.Now()), until, display.Short(s.Detail, 60)}
+					cells[i] = []string{s.Recipient, s.Reason, display.Ago(s.CreatedAt, a.Now()), until,
+						display.Short(s.Detail, 60)}
 				}
-				return a.list(all, []string{"ADDRESS", "REASON", "SINCE", "ENDS", "DETAIL"}, cells, "Everybody gets mail.")
+				return a.list(all, []string{"ADDRESS", "REASON", "SINCE", "ENDS", "DETAIL"}, cells,
+					"Everybody gets mail.")
 			})
 		}}
 	list.Flags().StringVar(&after, "after", "", "continue after this address")
 	limitFlag(list, &limit, 100, "how many")
-	add := &cobra.Command{Use: "add ADDRESS", Short: "Suppress an address", Example: "  cmsjobs mail suppressions add jo@example.com --reason 'asked us'", Args: cobra.ExactArgs(1),
+	add := &cobra.Command{Use: "add ADDRESS", Short: "Suppress an address", Example: "  cmsjobs mail suppressions " +
+		"add jo@example.com --reason 'asked us'", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			var until time.Time
 			if expires != "" {
@@ -230,7 +255,8 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 		}}
 	add.Flags().StringVar(&reason, "reason", "by hand", "why")
 	add.Flags().StringVar(&expires, "expires", "", "ends after so long, for example 30d (default: never)")
-	remove := &cobra.Command{Use: "remove ADDRESS", Short: "Remove an address from the suppressions", Example: "  cmsjobs mail suppressions remove jo@example.com", Args: cobra.ExactArgs(1),
+	remove := &cobra.Command{Use: "remove ADDRESS", Short: "Remove an address from the suppressions",
+		Example: "  cmsjobs mail suppressions remove jo@example.com", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				if err := (app.WebMail{Handler: h}).Unsuppress(ctx, strings.TrimSpace(args[0])); err != nil {
@@ -244,15 +270,18 @@ func (a *commandLine) mailSuppressionsCommand() *cobra.Command {
 }
 
 func (a *commandLine) mailUnknownCommand() *cobra.Command {
-	return &cobra.Command{Use: "unknown JOB", Short: "Let a job send again to recipients whose delivery is unknown", Example: "  cmsjobs mail unknown 2c9e… && cmsjobs failed retry 2c9e…", Args: cobra.ExactArgs(1),
-		Long: "A connection that died after the text was sent leaves it unknown whether the mail arrived. This lets the job's\nnext run send it; a recipient may then get it twice. Retry the failed job afterwards.",
+	return &cobra.Command{Use: "unknown JOB", Short: "Let a job send again to recipients whose delivery is unknown",
+		Example: "  cmsjobs mail unknown 2c9e… && cmsjobs failed retry 2c9e…", Args: cobra.ExactArgs(1),
+		Long: "A connection that died after the text was sent leaves it unknown whether the mail arrived. This lets " +
+			"the job's\nnext run send it; a recipient may then get it twice. Retry the failed job afterwards.",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMail(c, func(ctx context.Context, h *mail.Handler) error {
 				n, err := h.SendUnknown(ctx, args[0])
 				if err != nil {
 					return err
 				}
-				return a.list(map[string]int{"recipients": n}, []string{"RECIPIENTS"}, [][]string{{strconv.Itoa(n)}}, "")
+				return a.list(map[string]int{"recipients": n}, []string{"RECIPIENTS"}, [][]string{{strconv.Itoa(n)}},
+					"")
 			})
 		}}
 }

@@ -37,9 +37,12 @@ type office struct {
 func newOffice(t *testing.T, env ...string) *office {
 	t.Helper()
 	o := &office{t: t, dsn: newDatabase(t, jobstest.SQLite, tables.Stock), dir: filepath.Join(t.TempDir(), "mail")}
-	o.env = append([]string{"CMSJOBS_MAIL_DRIVER=files", "CMSJOBS_MAIL_DIR=" + o.dir, "CMSJOBS_MAIL_FROM=shop@example.org",
+	o.env = append([]string{"CMSJOBS_MAIL_DRIVER=files", "CMSJOBS_MAIL_DIR=" + o.dir,
+		"CMSJOBS_MAIL_FROM=shop@example.org",
 		"CMSJOBS_HTTP_ADMIN_PASSWORD=right horse battery"}, env...)
-	a := &commandLine{Process: app.Process{Err: io.Discard, Now: time.Now}, out: io.Discard, environ: append([]string{"CMSJOBS_CONFIG=" + filepath.Join(t.TempDir(), "empty.yaml"), "CMSJOBS_DATABASE_DSN=" + strings.TrimPrefix(o.dsn, "--dsn=")}, o.env...)}
+	a := &commandLine{Process: app.Process{Err: io.Discard, Now: time.Now}, out: io.Discard,
+		environ: append([]string{"CMSJOBS_CONFIG=" + filepath.Join(t.TempDir(), "empty.yaml"),
+			"CMSJOBS_DATABASE_DSN=" + strings.TrimPrefix(o.dsn, "--dsn=")}, o.env...)}
 	if err := os.WriteFile(strings.TrimPrefix(a.environ[0], "CMSJOBS_CONFIG="), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -101,14 +104,16 @@ type mailPage struct{ Items []mailpage.Mail }
 
 func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 	o := newOffice(t, "CMSJOBS_MAIL_KEEP_BODY=true")
-	want(t, o.call("enqueue", "mail.send", `{"to":["zoe@example.net","ann@example.net"],"subject":"100% off","body":"<p>Hello {{ who }}</p>","data":{"who":"all"}}`), 0)
+	want(t, o.call("enqueue", "mail.send",
+		`{"to":["zoe@example.net","ann@example.net"],"subject":"100% off","body":"<p>Hello {{ who }}</p>","data":{"who":"all"}}`), 0)
 	want(t, o.call("work", "--stop-when-empty"), 0)
 	var list mailPage
 	o.get("/api/v1/mail?status=accepted&text=ZOE", &list)
 	if len(list.Items) != 1 || list.Items[0].To != "zoe@example.net" || !list.Items[0].Kept {
 		t.Fatalf("found %+v", list.Items)
 	}
-	for query, found := range map[string]int{"q=100%25": 2, "q=1%25o": 0, "q=": 2, "status=refused": 0, "status=accepted": 2} {
+	for query, found := range map[string]int{"q=100%25": 2, "q=1%25o": 0, "q=": 2, "status=refused": 0,
+		"status=accepted": 2} {
 		o.get("/api/v1/mail?"+query, &list)
 		if len(list.Items) != found {
 			t.Errorf("%s finds %d, want %d", query, len(list.Items), found)
@@ -117,10 +122,12 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 	o.get("/api/v1/mail?text=zoe", &list)
 	var one mailpage.Mail
 	o.get("/api/v1/mail/"+list.Items[0].ID, &one)
-	if one.HTML != "<p>Hello all</p>" || one.PlainText != "Hello all\n" || len(one.Tries) != 1 || one.Tries[0].Status != "accepted" || len(one.Others) != 1 || one.Others[0].To != "ann@example.net" {
+	if one.HTML != "<p>Hello all</p>" || one.PlainText != "Hello all\n" || len(one.Tries) != 1 ||
+		one.Tries[0].Status != "accepted" || len(one.Others) != 1 || one.Others[0].To != "ann@example.net" {
 		t.Errorf("the mail is %+v", one)
 	}
-	if status, text := o.ask("GET", "/admin/mail/"+one.ID+"/preview", nil, nil); status != 200 || text != "<p>Hello all</p>" {
+	if status, text := o.ask("GET", "/admin/mail/"+one.ID+"/preview", nil, nil); status != 200 ||
+		text != "<p>Hello all</p>" {
 		t.Errorf("the frame: %d %s", status, text)
 	}
 	if status, text := o.ask("POST", "/api/v1/mail/"+one.ID+"/resend", nil, nil); status != http.StatusCreated {
@@ -132,7 +139,8 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 		t.Fatalf("%d mails, %v", len(files), err)
 	}
 	again, err := os.ReadFile(files[1]) // names sort by time
-	if err != nil || !strings.Contains(string(again), "X-Envelope-To: <zoe@example.net>\r\n") || strings.Contains(string(again), "ann@") {
+	if err != nil || !strings.Contains(string(again), "X-Envelope-To: <zoe@example.net>\r\n") ||
+		strings.Contains(string(again), "ann@") {
 		t.Errorf("sent again to others, too: %s (%v)", again, err)
 	}
 }
@@ -151,7 +159,8 @@ func TestAMailThatWasNotKeptSaysSo(t *testing.T) {
 	if one.Kept || one.HTML+one.PlainText != "" {
 		t.Errorf("%+v", one)
 	}
-	if status, text := o.ask("POST", "/api/v1/mail/"+one.ID+"/resend", nil, nil); status != http.StatusConflict || !strings.Contains(text, "mail.keep_body") {
+	if status, text := o.ask("POST", "/api/v1/mail/"+one.ID+"/resend", nil, nil); status != http.StatusConflict ||
+		!strings.Contains(text, "mail.keep_body") {
 		t.Errorf("sending again: %d %s", status, text)
 	}
 	if status, _ := o.ask("GET", "/api/v1/mail/none", nil, nil); status != http.StatusNotFound {
@@ -162,12 +171,15 @@ func TestAMailThatWasNotKeptSaysSo(t *testing.T) {
 // Every template that we ship can be looked at, in its own frame.
 func TestEveryTemplateHasAPreview(t *testing.T) {
 	o := newOffice(t)
-	for _, name := range []string{"welcome", "contact", "password-reset", "content-published", "backup-report", "job-failed", "weekly-analytics", "test"} {
+	for _, name := range []string{"welcome", "contact", "password-reset", "content-published", "backup-report",
+		"job-failed", "weekly-analytics", "test"} {
 		status, text := o.ask("GET", "/admin/mail/templates?name="+name, nil, nil)
-		if status != 200 || !strings.Contains(text, `src="/admin/mail/templates/body?locale=&amp;name=`+name) || strings.Contains(text, "cannot be filled in") {
+		if status != 200 || !strings.Contains(text, `src="/admin/mail/templates/body?locale=&amp;name=`+name) ||
+			strings.Contains(text, "cannot be filled in") {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
-		if status, text := o.ask("GET", "/admin/mail/templates/body?name="+name, nil, nil); status != 200 || !strings.Contains(text, "<html") {
+		if status, text := o.ask("GET", "/admin/mail/templates/body?name="+name, nil, nil); status != 200 ||
+			!strings.Contains(text, "<html") {
 			t.Errorf("%s: %d %.80s", name, status, text)
 		}
 	}
@@ -182,16 +194,22 @@ func TestBouncesAreTakenOverHTTP(t *testing.T) {
 	want(t, o.call("work", "--stop-when-empty"), 0)
 	var list mailPage
 	o.get("/api/v1/mail", &list)
-	body := []byte(fmt.Sprintf(`[{"email":"gone@example.net","type":"hard","messageId":"<%s>","status":"5.1.1","reason":"no such user"}]`, list.Items[0].MessageID))
+	body := []byte(
+		fmt.Sprintf(
+			`[{"email":"gone@example.net","type":"hard","messageId":"<%s>","status":"5.1.1","reason":"no such user"}]`,
+			list.Items[0].MessageID))
 	signed := func(id string, at time.Time, text []byte) http.Header {
 		signature, err := webhook.Sign(secret, id, at, text)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return http.Header{"Content-Type": {"application/json"}, "Webhook-Id": {id}, "Webhook-Timestamp": {strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature}}
+		return http.Header{"Content-Type": {"application/json"}, "Webhook-Id": {id}, "Webhook-Timestamp": {
+			strconv.FormatInt(at.Unix(), 10)}, "Webhook-Signature": {signature}}
 	}
 	const path = "/api/v1/mail/bounces"
-	for what, header := range map[string]http.Header{"unsigned": {}, "another body": signed("m1", time.Now(), []byte("[]")), "long ago": signed("m1", time.Now().Add(-time.Hour), body)} {
+	for what, header := range map[string]http.Header{
+		"unsigned": {}, "another body": signed("m1", time.Now(), []byte("[]")),
+		"long ago": signed("m1", time.Now().Add(-time.Hour), body)} {
 		if status, text := o.ask("POST", path, header, body); status != http.StatusUnauthorized {
 			t.Errorf("%s: %d %s", what, status, text)
 		}
@@ -200,14 +218,17 @@ func TestBouncesAreTakenOverHTTP(t *testing.T) {
 		t.Errorf("GET: %d", status)
 	}
 	large := bytes.Repeat([]byte(" "), 1<<20+1)
-	if status, _ := o.ask("POST", path, signed("m2", time.Now(), large), large); status != http.StatusRequestEntityTooLarge {
+	if status, _ := o.ask("POST", path, signed("m2", time.Now(), large),
+		large); status != http.StatusRequestEntityTooLarge {
 		t.Errorf("a large one: %d", status)
 	}
-	if status, text := o.ask("POST", path, signed("m3", time.Now(), []byte(`{"email":"x"}`)), []byte(`{"email":"x"}`)); status != http.StatusBadRequest {
+	if status, text := o.ask("POST", path, signed("m3", time.Now(), []byte(`{"email":"x"}`)),
+		[]byte(`{"email":"x"}`)); status != http.StatusBadRequest {
 		t.Errorf("no report: %d %s", status, text)
 	}
 	want(t, o.call("mail", "suppressions", "list"), 0, "Everybody gets mail")
-	if status, text := o.ask("POST", path, signed("m4", time.Now(), body), body); status != http.StatusOK || strings.TrimSpace(text) != `{"taken":1}` {
+	if status, text := o.ask("POST", path, signed("m4", time.Now(), body), body); status != http.StatusOK ||
+		strings.TrimSpace(text) != `{"taken":1}` {
 		t.Fatalf("a signed report: %d %s", status, text)
 	}
 	want(t, o.call("mail", "suppressions", "list"), 0, "gone@example.net", "hard_bounce", "in 29d")
@@ -224,7 +245,8 @@ func TestBouncesAreTakenOverHTTP(t *testing.T) {
 }
 
 func TestWithoutASecretNoBounceIsTaken(t *testing.T) {
-	if status, _ := newOffice(t).ask("POST", "/api/v1/mail/bounces", http.Header{}, []byte("[]")); status != http.StatusUnauthorized {
+	if status, _ := newOffice(t).ask("POST", "/api/v1/mail/bounces", http.Header{},
+		[]byte("[]")); status != http.StatusUnauthorized {
 		t.Errorf("%d", status)
 	}
 }
@@ -256,7 +278,8 @@ func TestABounceMailboxIsReadByTheClock(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	without := call(t, nil, dsn, "schedule", "list")
 	want(t, without, 0)
-	with := call(t, []string{"CMSJOBS_MAIL_MAILBOX_HOST=imap.example.org", "CMSJOBS_MAIL_MAILBOX_USERNAME=b", "CMSJOBS_MAIL_MAILBOX_PASSWORD=hidden-word"}, dsn, "schedule", "list")
+	with := call(t, []string{"CMSJOBS_MAIL_MAILBOX_HOST=imap.example.org", "CMSJOBS_MAIL_MAILBOX_USERNAME=b",
+		"CMSJOBS_MAIL_MAILBOX_PASSWORD=hidden-word"}, dsn, "schedule", "list")
 	want(t, with, 0, mail.ReadBounces.Name)
 	if strings.Contains(without.out, mail.ReadBounces.Name) || strings.Contains(with.out, "hidden-word") {
 		t.Errorf("without a mailbox:\n%s\nwith one:\n%s", without.out, with.out)
@@ -269,21 +292,25 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		t.Run(fmt.Sprint(layout), func(t *testing.T) {
 			dsn := newDatabase(t, jobstest.SQLite, layout)
-			env := []string{"CMSJOBS_MAIL_DRIVER=smtp", "CMSJOBS_MAIL_HOST=127.0.0.1", "CMSJOBS_MAIL_PORT=1", "CMSJOBS_MAIL_FROM=shop@example.org"}
+			env := []string{"CMSJOBS_MAIL_DRIVER=smtp", "CMSJOBS_MAIL_HOST=127.0.0.1", "CMSJOBS_MAIL_PORT=1",
+				"CMSJOBS_MAIL_FROM=shop@example.org"}
 			var first, last struct{ ID string }
 			for i := range 12 {
 				if last.ID != "" && first.ID == "" {
 					first = last
 				}
-				last = answer[struct{ ID string }](t, call(t, env, dsn, "--json", "enqueue", "mail.send", fmt.Sprintf(`{"to":"r%d@example.net","subject":"s","body":"b"}`, i)))
+				last = answer[struct{ ID string }](t, call(t, env, dsn, "--json", "enqueue", "mail.send",
+					fmt.Sprintf(`{"to":"r%d@example.net","subject":"s","body":"b"}`, i)))
 			}
 			want(t, call(t, env, dsn, "work", "--stop-when-empty"), 0)
 			want(t, call(t, env, dsn, "breakers", "list"), 0, "smtp:127.0.0.1:1", "open", "connection refused")
 			want(t, call(t, env, dsn, "jobs", "list"), 0, "1/3", "0/3", "waits: smtp:127.0.0.1:1 is out")
 			want(t, call(t, env, dsn, "jobs", "show", first.ID), 0, "1/3", "retried", "connecting to 127.0.0.1:1")
 			want(t, call(t, env, dsn, "jobs", "show", last.ID), 0, "0/3", "released")
-			want(t, call(t, env, dsn, "jobs", "explain", last.ID), 0, "smtp:127.0.0.1:1 is down", "without losing attempts")
-			want(t, call(t, env, dsn, "doctor"), 1, "Too many runs fail", "A circuit breaker is open: smtp:127.0.0.1:1 (connecting to 127.0.0.1:1", "cmsjobs breakers reset NAME")
+			want(t, call(t, env, dsn, "jobs", "explain", last.ID), 0, "smtp:127.0.0.1:1 is down",
+				"without losing attempts")
+			want(t, call(t, env, dsn, "doctor"), 1, "Too many runs fail", "A circuit breaker is open: "+
+				"smtp:127.0.0.1:1 (connecting to 127.0.0.1:1", "cmsjobs breakers reset NAME")
 			want(t, call(t, env, dsn, "breakers", "reset", "smtp:127.0.0.1:1"), 0)
 			if r := call(t, env, dsn, "jobs", "list"); strings.Contains(r.out, "waits:") {
 				t.Errorf("after the reset:\n%s", r.out)
@@ -307,7 +334,8 @@ func TestAFailedJobIsTold(t *testing.T) {
 		events = append(events, string(body))
 	}))
 	defer receiver.Close()
-	o := newOffice(t, "CMSJOBS_MAIL_ADMIN=boss@example.net", "CMSJOBS_WEBHOOK_ALLOW_PRIVATE=127.0.0.0/8", "CMSJOBS_WEBHOOK_ALLOW_HTTP=true")
+	o := newOffice(t, "CMSJOBS_MAIL_ADMIN=boss@example.net", "CMSJOBS_WEBHOOK_ALLOW_PRIVATE=127.0.0.0/8",
+		"CMSJOBS_WEBHOOK_ALLOW_HTTP=true")
 	want(t, o.call("webhook", "add", receiver.URL, "--events", "job.*"), 0, "whsec_")
 	for _, why := range []string{"no ink", "no paper"} {
 		want(t, o.call("enqueue", "cmsjobs.probe", fmt.Sprintf(`{"fail":%q}`, why), "--max-attempts", "1"), 0)
@@ -316,14 +344,16 @@ func TestAFailedJobIsTold(t *testing.T) {
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	if len(events) != 2 || !strings.Contains(events[0], `"type":"job.failed"`) || !strings.Contains(events[0], "no ink") || !strings.Contains(events[1], "no paper") {
+	if len(events) != 2 || !strings.Contains(events[0], `"type":"job.failed"`) ||
+		!strings.Contains(events[0], "no ink") || !strings.Contains(events[1], "no paper") {
 		t.Errorf("subscribers received %q", events)
 	}
 	files, err := filepath.Glob(filepath.Join(o.dir, "*.eml"))
 	if err != nil || len(files) != 1 {
 		t.Fatalf("%d mails about two failures of a type, %v", len(files), err)
 	}
-	if text, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(text), "<boss@example.net>") || !strings.Contains(string(text), "no ink") {
+	if text, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(text), "<boss@example.net>") ||
+		!strings.Contains(string(text), "no ink") {
 		t.Errorf("the mail is %s (%v)", text, err)
 	}
 	want(t, o.call("webhook", "deliveries"), 0, "job.failed", "200")

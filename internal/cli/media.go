@@ -17,7 +17,9 @@ import (
 )
 
 func (a *commandLine) mediaCommand() *cobra.Command {
-	c := &cobra.Command{Use: "media", Short: "Make and check thumbnails by hand", Example: "  cmsjobs --cms /var/www/site media regenerate --only-missing\n  cmsjobs --cms /var/www/site media check"}
+	c := &cobra.Command{Use: "media", Short: "Make and check thumbnails by hand",
+		Example: "  cmsjobs --cms /var/www/site media regenerate --only-missing\n  cmsjobs --cms /var/www/site media " +
+			"check"}
 	c.AddCommand(a.mediaRegenerateCommand(), a.mediaCheckCommand(), a.mediaRenderCommand())
 	return c
 }
@@ -28,7 +30,8 @@ func (a *commandLine) mediaRegenerateCommand() *cobra.Command {
 	c := &cobra.Command{Use: "regenerate", Short: "Make thumbnails now, without the queue", Args: cobra.NoArgs,
 		Long: `Makes the thumbnails of all pictures, or of those that the flags choose. It may be stopped at any time; it
 then says with which --after it goes on.`,
-		Example: "  cmsjobs media regenerate --only-missing\n  cmsjobs media regenerate --folder 3 --since 2026-01-01\n  cmsjobs media regenerate --ids 5,6,7",
+		Example: "  cmsjobs media regenerate --only-missing\n  cmsjobs media regenerate --folder 3 --since " +
+			"2026-01-01\n  cmsjobs media regenerate --ids 5,6,7",
 		RunE: func(c *cobra.Command, _ []string) error {
 			if since != "" {
 				at, err := time.Parse(time.DateOnly, since)
@@ -37,7 +40,9 @@ then says with which --after it goes on.`,
 				}
 				o.Filter.Since = at
 			}
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.regenerate(ctx, r, o) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.regenerate(ctx, r, o)
+			})
 		}}
 	f := c.Flags()
 	f.BoolVar(&o.OnlyMissing, "only-missing", false, "skip thumbnails that are up to date")
@@ -69,7 +74,8 @@ func (a *commandLine) regenerate(ctx context.Context, r *app.Services, o media.R
 	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	answer := map[string]any{"pictures": done.Done, "made": done.Made, "skipped": done.Skipped, "failed": done.Failed}
-	if err := a.list(answer, []string{"PICTURES", "MADE", "SKIPPED", "FAILED"}, [][]string{{n(done.Done), n(done.Made), n(done.Skipped), n(done.Failed)}}, ""); err != nil {
+	if err := a.list(answer, []string{"PICTURES", "MADE", "SKIPPED", "FAILED"},
+		[][]string{{n(done.Done), n(done.Made), n(done.Skipped), n(done.Failed)}}, ""); err != nil {
 		return err
 	}
 	if done.Failed > 0 {

@@ -15,9 +15,11 @@ import (
 )
 
 func (a *commandLine) migrateCommand() *cobra.Command {
-	c := &cobra.Command{Use: "migrate", Short: "Create, list and remove the cmsjobs_* tables", Example: "  cmsjobs migrate status\n  cmsjobs migrate up",
-		Long: "Creates the service's tables, all named cmsjobs_*. Tables of the CMS are never changed."}
-	c.AddCommand(a.migrateUpCommand(), a.migrateStatusCommand(), a.migrateDownCommand(), a.migrateIndexCommand(), a.migrateFeedCommand())
+	c := &cobra.Command{Use: "migrate", Short: "Create, list and remove the cmsjobs_* tables",
+		Example: "  cmsjobs migrate status\n  cmsjobs migrate up",
+		Long:    "Creates the service's tables, all named cmsjobs_*. Tables of the CMS are never changed."}
+	c.AddCommand(a.migrateUpCommand(), a.migrateStatusCommand(), a.migrateDownCommand(), a.migrateIndexCommand(),
+		a.migrateFeedCommand())
 	return c
 }
 
@@ -38,9 +40,10 @@ func (a *commandLine) withDatabases(c *cobra.Command, do func(context.Context, *
 func (a *commandLine) migrateUpCommand() *cobra.Command {
 	var create bool
 	c := &cobra.Command{
-		Use:     "up",
-		Short:   "Create missing cmsjobs_* tables",
-		Long:    "Creates missing tables; running it twice is harmless. --create-jobs also creates jobs and\nfailed_jobs where the CMS has none, in the layout of database.layout.",
+		Use:   "up",
+		Short: "Create missing cmsjobs_* tables",
+		Long: "Creates missing tables; running it twice is harmless. --create-jobs also creates jobs " +
+			"and\nfailed_jobs where the CMS has none, in the layout of database.layout.",
 		Example: "  cmsjobs migrate up\n  cmsjobs --set database.layout=extended migrate up --create-jobs",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -121,9 +124,10 @@ func (a *commandLine) listMigrations(list []*goose.MigrationStatus) error {
 func (a *commandLine) migrateDownCommand() *cobra.Command {
 	var yes bool
 	c := &cobra.Command{
-		Use:     "down",
-		Short:   "Remove all cmsjobs_* tables, with everything in them",
-		Long:    "Removes all cmsjobs_* tables with the history, the mail log and everything else in them. The CMS's tables stay.",
+		Use:   "down",
+		Short: "Remove all cmsjobs_* tables, with everything in them",
+		Long: "Removes all cmsjobs_* tables with the history, the mail log and everything else in them. The CMS's " +
+			"tables stay.",
 		Example: "  cmsjobs migrate down --yes",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -149,9 +153,10 @@ func (a *commandLine) migrateDownCommand() *cobra.Command {
 func (a *commandLine) migrateIndexCommand() *cobra.Command {
 	var drop, show bool
 	c := &cobra.Command{
-		Use:     "index",
-		Short:   "Add the index to the CMS's jobs table that makes claims fast",
-		Long:    "Adds an index to the CMS's jobs table, the only change offered there. It keeps claims fast\nhowever many jobs wait; Laravel's own worker is not slowed by it.",
+		Use:   "index",
+		Short: "Add the index to the CMS's jobs table that makes claims fast",
+		Long: "Adds an index to the CMS's jobs table, the only change offered there. It keeps claims " +
+			"fast\nhowever many jobs wait; Laravel's own worker is not slowed by it.",
 		Example: "  cmsjobs migrate index --show\n  cmsjobs migrate index",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

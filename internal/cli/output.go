@@ -77,12 +77,14 @@ func (a *commandLine) progress(total int64, what string) (set func(done int64), 
 		return func(int64) {}, func() {}
 	}
 	bar := a.progressBar(total, what)
-	return func(done int64) { _ = bar.Set64(done) }, func() { _ = bar.Finish() } // a bar that cannot be drawn harms nobody
+	// a bar that cannot be drawn harms nobody
+	return func(done int64) { _ = bar.Set64(done) }, func() { _ = bar.Finish() }
 }
 
 func (a *commandLine) progressBar(total int64, what string) *progressbar.ProgressBar {
 	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionClearOnFinish())
+		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
+		progressbar.OptionClearOnFinish())
 }
 
 // stages shows a bar for work whose size is known only while it is done, and

@@ -35,7 +35,9 @@ func testThePartsByHandOnMySQL(t *testing.T, engine jobstest.Engine) {
 	}
 
 	on := func(args ...string) result {
-		return call(t, nil, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "webhook.allow_private=127.0.0.0/8", "--set", "webhook.allow_http=true"}, args...)...)
+		return call(t, nil,
+			append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set",
+				"webhook.allow_private=127.0.0.0/8", "--set", "webhook.allow_http=true"}, args...)...)
 	}
 	want(t, on("backup", "create", "--dry-run"), 0, "To read: about", "Free at local")
 	want(t, on("backup", "create", "--tool", "nothing"), 1, "own or mysqldump")
@@ -92,7 +94,8 @@ func theRestoreJobKeepsItsRow(t *testing.T, on func(...string) result, db *jobst
 	}
 	made = on("enqueue", "backup.monitor", `{"digest":true}`)
 	want(t, on("work", "--stop-when-empty"), 0)
-	want(t, on("jobs", "show", regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(made.out)), 0, "completed", "digest")
+	want(t, on("jobs", "show", regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`).FindString(made.out)), 0, "completed",
+		"digest")
 	want(t, on("jobs", "list", "--type", "notification.send"), 0, "notification.send")
 }
 
@@ -111,6 +114,7 @@ func encryptedBackupsAreOpened(t *testing.T, on func(...string) result) {
 	want(t, on(append(sealed, "backup", "create", "--name", "sealed")...), 0, "bytes")
 	want(t, on("backup", "restore", "latest", "--database", "--dry-run"), 0)
 	want(t, on("backup", "verify", "latest", "--level", "restored"), 0, "no age identity")
-	want(t, on("--set", "backup.age_identities="+key, "backup", "verify", "latest", "--level", "restored"), 0, "restored")
+	want(t, on("--set", "backup.age_identities="+key, "backup", "verify", "latest", "--level", "restored"), 0,
+		"restored")
 	want(t, on("--set", "backup.age_identities="+key+".none", "backup", "list"), exitUsage, "age_identities")
 }

@@ -69,7 +69,8 @@ backup: {dir: %q}
 	}
 	kept := 0
 	for _, address := range addresses {
-		inLog, inStore := strings.Contains(log, address+`"`) || strings.Contains(log, address+":"), strings.Contains(stored, address)
+		inLog, inStore := strings.Contains(log, address+`"`) || strings.Contains(log, address+":"),
+			strings.Contains(stored, address)
 		if inLog || inStore {
 			if kept++; kept < 5 {
 				t.Errorf("%s is kept (in the log %v, in the database or a backup %v)", address, inLog, inStore)
@@ -84,7 +85,8 @@ backup: {dir: %q}
 // importNames imports a log whose users have chosen their names with care.
 func importNames(t *testing.T, s *service, agent string) (addresses []string) {
 	t.Helper()
-	names := []string{"-", "John Doe", "a b c", "cms.example 203.0.113.1", "- [20/Oct/2026:10:00:00 +0000] x", "x] \\x22GET"}
+	names := []string{"-", "John Doe", "a b c", "cms.example 203.0.113.1", "- [20/Oct/2026:10:00:00 +0000] x",
+		"x] \\x22GET"}
 	var log strings.Builder
 	for i := range 500 {
 		address := fmt.Sprintf("198.51.%d.%d", 100+i/250, i%250)
@@ -93,7 +95,8 @@ func importNames(t *testing.T, s *service, agent string) (addresses []string) {
 		}
 		addresses = append(addresses, address)
 		host := []string{"", "cms.example ", "cms.example:443 "}[i%3]
-		fmt.Fprintf(&log, `%s%s - %s [%s] "GET /b HTTP/1.1" 200 1 "-" "%s"`+"\n", host, address, names[i%len(names)], time.Now().Format("02/Jan/2006:15:04:05 -0700"), agent)
+		fmt.Fprintf(&log, `%s%s - %s [%s] "GET /b HTTP/1.1" 200 1 "-" "%s"`+"\n", host, address, names[i%len(names)],
+			time.Now().Format("02/Jan/2006:15:04:05 -0700"), agent)
 	}
 	file := filepath.Join(t.TempDir(), "access.log")
 	if err := os.WriteFile(file, []byte(log.String()), 0o600); err != nil {

@@ -38,9 +38,11 @@ func (a *commandLine) listQueues(queues []ops.QueueView) error {
 		if q.Paused {
 			name += " (paused)"
 		}
-		return []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign), display.Span(milliseconds(q.OldestMS)), strconv.Itoa(q.Workers)}
+		return []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign),
+			display.Span(milliseconds(q.OldestMS)), strconv.Itoa(q.Workers)}
 	})
-	return a.list(ops.Items[ops.QueueView]{Items: queues}, []string{"QUEUE", "QUEUED", "DELAYED", "PROCESSING", "PHP'S OWN", "OLDEST", "WORKERS"}, cells, "No queues.")
+	return a.list(ops.Items[ops.QueueView]{Items: queues}, []string{"QUEUE", "QUEUED", "DELAYED", "PROCESSING",
+		"PHP'S OWN", "OLDEST", "WORKERS"}, cells, "No queues.")
 }
 
 func (a *commandLine) pauseCommand() *cobra.Command {
@@ -103,7 +105,8 @@ func (a *commandLine) restartCommand() *cobra.Command {
 		Use:     "restart",
 		Aliases: []string{"queue:restart"},
 		Short:   "Make all workers finish what they run and exit, to be started again",
-		Long:    "Makes all workers that run now finish their jobs and exit; their supervisor starts them again. Say it after a deployment.",
+		Long: "Makes all workers that run now finish their jobs and exit; their supervisor starts them again. Say " +
+			"it after a deployment.",
 		Example: "  cmsjobs restart",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

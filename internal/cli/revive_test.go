@@ -50,9 +50,12 @@ func TestManyMoreFailedJobsThanFitIntoMemoryAreRetried(t *testing.T) {
 	want(t, call(t, nil, dsn, "migrate", "up"), 0)
 	db.MustExec(fmt.Sprintf(`INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at)
 		WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < %d)
-		SELECT 'u' || i, 'database', 'default', '{"uuid":"u' || i || '","job":"cmsjobs.probe","type":"cmsjobs.probe","data":{"pad":"' || ? || '"}}', 'no luck', '2026-01-01 00:00:00' FROM n`, n),
+		SELECT 'u' || i, 'database', 'default', '{"uuid":"u' || i ||
+		'","job":"cmsjobs.probe","type":"cmsjobs.probe","data":{"pad":"' || ? || '"}}', 'no luck',
+		'2026-01-01 00:00:00' FROM n`, n),
 		strings.Repeat("x", payload))
-	db.MustExec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES ('other', 'database', 'default', '{\"job\":\"cmsjobs.probe\"}', 'another fault', '2026-01-01 00:00:00')")
+	db.MustExec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES ('other', " +
+		"'database', 'default', '{\"job\":\"cmsjobs.probe\"}', 'another fault', '2026-01-01 00:00:00')")
 	runtime.GC()
 	var before runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -66,7 +69,8 @@ func TestManyMoreFailedJobsThanFitIntoMemoryAreRetried(t *testing.T) {
 		t.Errorf("the heap grew by %d MiB, %d are allowed", grown>>20, allowed>>20)
 	}
 	var waiting, failed int
-	if err := db.QueryRowx("SELECT (SELECT COUNT(*) FROM jobs), (SELECT COUNT(*) FROM failed_jobs)").Scan(&waiting, &failed); err != nil {
+	if err := db.QueryRowx("SELECT (SELECT COUNT(*) FROM jobs), (SELECT COUNT(*) FROM failed_jobs)").Scan(&waiting,
+		&failed); err != nil {
 		t.Fatal(err)
 	}
 	if waiting != n || failed != 1 {

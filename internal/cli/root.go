@@ -42,9 +42,11 @@ them and shows their results. It reads the CMS's .env when --cms names its folde
 		return app.Usagef("%w\nSee: %s --help", err, c.CommandPath())
 	})
 	flags := root.PersistentFlags()
-	flags.StringVarP(&a.global.file, "config", "c", "", "YAML file with the configuration (default ./cmsjobs.yaml or /etc/cmsjobs/config.yaml)")
+	flags.StringVarP(&a.global.file, "config", "c", "", "YAML file with the configuration (default ./cmsjobs.yaml or "+
+		"/etc/cmsjobs/config.yaml)")
 	flags.StringVar(&a.global.cms, "cms", "", "the CMS's folder; its .env names the database and more")
-	flags.StringVar(&a.global.dsn, "dsn", "", "the database, for example mysql://user@host/name (a password is better kept in the environment)")
+	flags.StringVar(&a.global.dsn, "dsn", "", "the database, for example mysql://user@host/name (a password is "+
+		"better kept in the environment)")
 	flags.StringArrayVar(&a.global.set, "set", nil, "set any key of the configuration: --set queue.poll=1s")
 	flags.StringVar(&a.global.logLevel, "log-level", "", "debug, info, warn or error")
 	flags.BoolVar(&a.global.json, "json", false, "print JSON for programs")
@@ -70,14 +72,18 @@ func (a *commandLine) addCommands(root *cobra.Command) {
 	}
 	add(groupStart, a.demoCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(), a.migrateCommand())
 	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.typesCommand())
-	add(groupWorker, a.workCommand(), a.workersCommand(), a.queuesCommand(), a.pauseCommand(), a.continueCommand(), a.restartCommand(), a.scheduleCommand(), a.tickCommand())
-	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand(), a.mailCommand(), a.backupCommand(), a.webhookCommand())
-	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.accessCommand(), a.healthCommand(), a.breakersCommand(), a.benchCommand(), a.manCommand(), a.versionCommand())
+	add(groupWorker, a.workCommand(), a.workersCommand(), a.queuesCommand(), a.pauseCommand(), a.continueCommand(),
+		a.restartCommand(), a.scheduleCommand(), a.tickCommand())
+	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand(), a.mailCommand(), a.backupCommand(),
+		a.webhookCommand())
+	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.accessCommand(), a.healthCommand(), a.breakersCommand(),
+		a.benchCommand(), a.manCommand(), a.versionCommand())
 
 	// Laravel's spellings, for fingers that know them.
 	for name, c := range map[string]*cobra.Command{
-		"queue:failed": a.failedListCommand(), "queue:retry": a.failedRetryCommand(), "queue:forget": a.failedDeleteCommand(),
-		"queue:flush": a.failedFlushCommand(), "queue:prune-failed": a.failedPruneCommand(),
+		"queue:failed": a.failedListCommand(), "queue:retry": a.failedRetryCommand(),
+		"queue:forget": a.failedDeleteCommand(),
+		"queue:flush":  a.failedFlushCommand(), "queue:prune-failed": a.failedPruneCommand(),
 		"schedule:list": a.scheduleListCommand(), "schedule:run": a.tickCommand(),
 	} {
 		_, args, _ := strings.Cut(c.Use, " ")
@@ -101,7 +107,8 @@ func requireSubcommand(c *cobra.Command) {
 			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 				hint = "; did you mean " + strings.Join(near, " or ") + "?"
 			}
-			return app.Usagef("there is no command %q below %q%s\nSee: %s --help", args[0], c.CommandPath(), hint, c.CommandPath())
+			return app.Usagef("there is no command %q below %q%s\nSee: %s --help", args[0], c.CommandPath(), hint,
+				c.CommandPath())
 		}
 		c.RunE = func(c *cobra.Command, _ []string) error { return c.Help() }
 		return
@@ -151,7 +158,8 @@ func changed(c *cobra.Command, paths map[string]string) []config.Flag {
 	var flags []config.Flag
 	for name, path := range paths {
 		if f := c.Flags().Lookup(name); f != nil && f.Changed {
-			flags = append(flags, config.Flag{Path: path, Value: strings.Trim(f.Value.String(), "[]"), Name: "--" + name})
+			flags = append(flags, config.Flag{Path: path, Value: strings.Trim(f.Value.String(), "[]"), Name: "--" +
+				name})
 		}
 	}
 	return flags

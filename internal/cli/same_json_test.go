@@ -16,15 +16,18 @@ import (
 // HTTP and by commands: what programs get is the same, byte for byte.
 func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
-	s := startService(t, "schedule: {enabled: true}\nqueue: {enabled: true, queues: [nobody]}\nhttp: {mask: ['*.card']}\n", dsn)
+	s := startService(t, "schedule: {enabled: true}\nqueue: {enabled: true, queues: [nobody]}\nhttp: {mask: "+
+		"['*.card']}\n", dsn)
 	admin := bearer(s.token("admin"))
-	s.command("enqueue", "mail.send", `{"to":"a@b.example","subject":"a<b> & c","body":"password=hunter2222","headers":{"X-Token":"abcdef0123456789"}}`, "--delay", "3h")
+	s.command("enqueue", "mail.send",
+		`{"to":"a@b.example","subject":"a<b> & c","body":"password=hunter2222","headers":{"X-Token":"abcdef0123456789"}}`, "--delay", "3h")
 	s.command("enqueue", "cmsjobs.probe", `{"fail":"the lock is <wrong>"}`, "--queue", "x", "--max-attempts", "1")
 	s.command("enqueue", "cmsjobs.probe", `{"fail":"again"}`, "--queue", "x", "--max-attempts", "1")
 	s.command("work", "--stop-when-empty", "--queue", "x")
 	s.command("enqueue", "mail.send", `{"to":"a@b.example","subject":"Hi","body":"<p>x</p>"}`, "--delay", "2h")
 	s.command("pause", "x", "--force")
-	failed := answer[struct{ Items []struct{ ID string } }](t, result{out: s.command("--json", "failed", "list")}).Items[0].ID
+	failed := answer[struct{ Items []struct{ ID string } }](t, result{out: s.command("--json", "failed", "list")}).
+		Items[0].ID
 
 	for command, path := range map[string]string{
 		"jobs list":                                "jobs",
@@ -66,7 +69,8 @@ func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
 			t.Errorf("%s shows a secret: %s", command, cli)
 		}
 	}
-	if whole := s.command("--json", "jobs", "list", "--unmasked"); !strings.Contains(whole, "hunter2222") || !strings.Contains(whole, "abcdef0123456789") {
+	if whole := s.command("--json", "jobs", "list", "--unmasked"); !strings.Contains(whole, "hunter2222") ||
+		!strings.Contains(whole, "abcdef0123456789") {
 		t.Errorf("--unmasked masks: %s", whole)
 	}
 	spaced := "/api/v1/jobs?since=" + url.QueryEscape("2026-11-21 10:00:00")
@@ -82,7 +86,8 @@ func TestFiltersAreRefusedAlike(t *testing.T) {
 	s := startService(t, "schedule: {enabled: false}\n", dsn)
 	admin := bearer(s.token("admin"))
 	for _, fault := range []struct{ name, value, says string }{
-		{"since", "soon", "since must be a time"}, {"since", "-3d", "since must be a time"}, {"until", "3", "until must be a time"},
+		{"since", "soon", "since must be a time"}, {"since", "-3d", "since must be a time"},
+		{"until", "3", "until must be a time"},
 		{"status", "lost", "No status is named"},
 	} {
 		status, body := s.try("GET", "/api/v1/jobs?"+fault.name+"="+fault.value, "", admin)

@@ -21,14 +21,18 @@ func (a *commandLine) scheduleCommand() *cobra.Command {
 		Example: "  cmsjobs schedule list\n  cmsjobs schedule run backup.generate",
 	}
 	change := func(use, short string, do func(context.Context, *app.Services, string) error) *cobra.Command {
-		return &cobra.Command{Use: use + " NAME", Short: short, Example: "  cmsjobs schedule " + use + " backup.generate", Args: cobra.ExactArgs(1),
+		return &cobra.Command{Use: use + " NAME", Short: short, Example: "  cmsjobs schedule " + use +
+			" backup.generate", Args: cobra.ExactArgs(1),
 			RunE: func(c *cobra.Command, args []string) error {
-				return a.withServices(c, func(ctx context.Context, r *app.Services) error { return do(ctx, r, args[0]) })
+				return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+					return do(ctx, r, args[0])
+				})
 			}}
 	}
 	c.AddCommand(a.scheduleListCommand(),
 		change("run", "Enqueue an entry's job now", a.runSchedule),
-		change("pause", "Stop an entry on all instances", func(ctx context.Context, r *app.Services, name string) error {
+		change("pause", "Stop an entry on all instances", func(ctx context.Context, r *app.Services,
+			name string) error {
 			return a.pauseSchedule(ctx, r, name, true)
 		}),
 		change("continue", "End the pause of an entry", func(ctx context.Context, r *app.Services, name string) error {
@@ -39,7 +43,8 @@ func (a *commandLine) scheduleCommand() *cobra.Command {
 }
 
 func (a *commandLine) scheduleListCommand() *cobra.Command {
-	return &cobra.Command{Use: "list", Short: "List the entries, their next and last ticks", Example: "  cmsjobs schedule list --json", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "list", Short: "List the entries, their next and last ticks",
+		Example: "  cmsjobs schedule list --json", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.listSchedule) }}
 }
 
@@ -72,7 +77,8 @@ func (a *commandLine) listSchedule(ctx context.Context, r *app.Services) error {
 		}
 		cells[i] = []string{e.Name, e.Cron, e.Type, next, last, e.CatchUp}
 	}
-	return a.list(ops.ItemsOf(entries, v.Schedule), []string{"ENTRY", "CRON", "TYPE", "NEXT", "LAST", "MISSED"}, cells, "The timetable is empty.")
+	return a.list(ops.ItemsOf(entries, v.Schedule), []string{"ENTRY", "CRON", "TYPE", "NEXT", "LAST", "MISSED"}, cells,
+		"The timetable is empty.")
 }
 
 // took is how long a tick's job ran.
@@ -96,7 +102,8 @@ func (a *commandLine) runSchedule(ctx context.Context, r *app.Services, name str
 	if err != nil {
 		return err
 	}
-	return a.list(ops.EnqueuedView(jobs.Spec{Type: entry.Type}, receipt, a.Now()), []string{"ENQUEUED", "UUID"}, [][]string{{name, receipt.UUID}}, "")
+	return a.list(ops.EnqueuedView(jobs.Spec{Type: entry.Type}, receipt, a.Now()), []string{"ENQUEUED", "UUID"},
+		[][]string{{name, receipt.UUID}}, "")
 }
 
 func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name string, paused bool) error {
@@ -118,7 +125,8 @@ func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name s
 
 func (a *commandLine) scheduleHistoryCommand() *cobra.Command {
 	var p jobs.Page
-	c := &cobra.Command{Use: "history [NAME]", Short: "List ticks and what became of their jobs", Example: "  cmsjobs schedule history backup.generate", Args: cobra.MaximumNArgs(1),
+	c := &cobra.Command{Use: "history [NAME]", Short: "List ticks and what became of their jobs",
+		Example: "  cmsjobs schedule history backup.generate", Args: cobra.MaximumNArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				list, err := r.Store.Ticks(ctx, strings.Join(args, ""), p)
@@ -133,7 +141,8 @@ func (a *commandLine) scheduleHistoryCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.list(ops.Listed(list, p, v.Tick), []string{"ENTRY", "TICK (UTC)", "OUTCOME", "TOOK", "JOB", "NOTE"}, cells, "No tick so far.")
+				return a.list(ops.Listed(list, p, v.Tick), []string{"ENTRY", "TICK (UTC)", "OUTCOME", "TOOK", "JOB",
+					"NOTE"}, cells, "No tick so far.")
 			})
 		}}
 	pageFlags(c, &p)
@@ -158,7 +167,8 @@ Several at once, on any number of hosts, do no harm.
 					return err
 				}
 				n := func(v int) string { return strconv.Itoa(v) }
-				return a.list(done, []string{"ENQUEUED", "MISSED", "SKIPPED", "RAN", "FAILED"}, [][]string{{n(done.Enqueued), n(done.Missed), n(done.Skipped), n(done.Ran), n(done.Failed)}}, "")
+				return a.list(done, []string{"ENQUEUED", "MISSED", "SKIPPED", "RAN", "FAILED"},
+					[][]string{{n(done.Enqueued), n(done.Missed), n(done.Skipped), n(done.Ran), n(done.Failed)}}, "")
 			})
 		},
 	}

@@ -16,7 +16,8 @@ func TestTheAuditLogHasJobs(t *testing.T) {
 	s := startService(t, config, newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))
 	var made struct{ ID string }
-	s.ask(201, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"max_attempts":1}`, admin, &made)
+	s.ask(201, "POST", "/api/v1/jobs",
+		`{"type":"cmsjobs.probe","payload":{"fail":"no luck\nat line 1"},"max_attempts":1}`, admin, &made)
 	type auditEntry struct {
 		Actor, Action, Target, Detail string
 		Status                        int
@@ -26,15 +27,18 @@ func TestTheAuditLogHasJobs(t *testing.T) {
 		s.ask(200, "GET", "/api/v1/audit?action="+action, "", admin, &list)
 		return list.Items
 	}
-	for deadline := time.Now().Add(2 * time.Minute); len(audited("job_failed")) == 0 || len(audited("job_enqueued")) == 0; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(audited("job_failed")) == 0 ||
+		len(audited("job_enqueued")) == 0; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("the audit log: %+v %+v\n%s", audited("job_failed"), audited("job_enqueued"), s.log())
 		}
 	}
-	if want := (auditEntry{"cmsjobs", "job_failed", made.ID, "cmsjobs.probe: no luck", 500}); !slices.Contains(audited("job_failed"), want) {
+	if want := (auditEntry{"cmsjobs", "job_failed", made.ID, "cmsjobs.probe: no luck", 500}); !slices.Contains(
+		audited("job_failed"), want) {
 		t.Errorf("%+v lacks %+v", audited("job_failed"), want)
 	}
-	if got := audited("job_enqueued")[0]; got.Actor != "cmsjobs" || got.Detail != "notification.send" || len(got.Target) != 36 || got.Status != 201 {
+	if got := audited("job_enqueued")[0]; got.Actor != "cmsjobs" || got.Detail != "notification.send" ||
+		len(got.Target) != 36 || got.Status != 201 {
 		t.Errorf("%+v", got)
 	}
 	if asked := audited("jobs.enqueue"); len(asked) != 1 || asked[0].Actor != "test" {

@@ -15,7 +15,8 @@ func TestTheBackupsPageStandsWithoutItsBucket(t *testing.T) {
 	gone := httptest.NewServer(nil)
 	gone.Close()
 	s := startService(t, fmt.Sprintf("queue: {worker: false}\nschedule: {enabled: false}\nbackup: {to: [s3]}\n"+
-		"storage: {s3: {bucket: site, endpoint: %q, path_style: true, access_key: key, secret_key: hunter2}}\n", gone.URL), "--cms="+dir)
+		"storage: {s3: {bucket: site, endpoint: %q, path_style: true, access_key: key, secret_key: hunter2}}\n",
+		gone.URL), "--cms="+dir)
 	reader := bearer(s.token("read"))
 	var page string
 	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {

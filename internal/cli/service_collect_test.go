@@ -19,7 +19,8 @@ import (
 // vietnam writes a database of countries in which 203.0.113.0/24 is Vietnam's.
 func vietnam(t *testing.T) string {
 	t.Helper()
-	return jobstest.Countries(t, map[string]map[string]any{"203.0.113.0/24": {"country": map[string]any{"iso_code": "VN"}}})
+	return jobstest.Countries(t, map[string]map[string]any{
+		"203.0.113.0/24": {"country": map[string]any{"iso_code": "VN"}}})
 }
 
 // terminateSnippet is the middleware of docs/analytics.md, for the service s.
@@ -50,7 +51,8 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 		}
 	}
 	const key = "4c1f1d2e3a4b5c6d7e8f90a1b2c3d4e5"
-	s := startService(t, fmt.Sprintf("schedule: {enabled: false}\nanalytics: {collect: true, hosts: [cms.example], server_key: %s, mmdb: %q}\n", key, vietnam(t)),
+	s := startService(t, fmt.Sprintf("schedule: {enabled: false}\nanalytics: {collect: true, hosts: [cms.example], "+
+		"server_key: %s, mmdb: %q}\n", key, vietnam(t)),
 		newDatabase(t, jobstest.SQLite, tables.Stock))
 	tell := func(key string) {
 		t.Helper()
@@ -62,18 +64,22 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 	}
 	tell(key)
 	tell("another key") // counted nowhere, and the site goes on
-	if status, text := s.try("POST", "/collect/server", `{"u":"http://cms.example/","ip":"203.0.113.9","ua":"x"}`, bearer("another key")); status != 401 || !strings.Contains(string(text), "analytics.server_key") {
+	if status, text := s.try("POST", "/collect/server", `{"u":"http://cms.example/","ip":"203.0.113.9","ua":"x"}`,
+		bearer("another key")); status != 401 || !strings.Contains(string(text), "analytics.server_key") {
 		t.Errorf("%d %s", status, text)
 	}
-	if status, _ := s.try("POST", "/collect/server", `{"u":"http://evil.example/","ip":"203.0.113.9","ua":"x"}`, bearer(key)); status != 403 {
+	if status, _ := s.try("POST", "/collect/server", `{"u":"http://evil.example/","ip":"203.0.113.9","ua":"x"}`,
+		bearer(key)); status != 403 {
 		t.Errorf("another's site: %d", status)
 	}
 	s.stop() // what waits in memory is written first
 
 	s.command("analytics", "process")
-	days := time.Now().AddDate(0, 0, -1).Format(time.DateOnly) + ".." + time.Now().AddDate(0, 0, 1).Format(time.DateOnly)
+	days := time.Now().AddDate(0, 0, -1).Format(time.DateOnly) + ".." + time.Now().AddDate(0, 0, 1).Format(
+		time.DateOnly)
 	var report analytics.Report
-	if err := json.Unmarshal([]byte(s.command("analytics", "report", "--range", days, "--format", "json")), &report); err != nil {
+	if err := json.Unmarshal([]byte(s.command("analytics", "report", "--range", days, "--format", "json")),
+		&report); err != nil {
 		t.Fatal(err)
 	}
 	if report.Total.Views != 1 || report.Total.Visitors != 1 || report.Total.Visits != 1 {
@@ -85,7 +91,8 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 			found[l.Title] += i.Name
 		}
 	}
-	for title, want := range map[string]string{"Pages": "/news/a", "Sources": "Google", "Countries": "VN", "Browsers": "Firefox", "Campaigns": "letter"} {
+	for title, want := range map[string]string{"Pages": "/news/a", "Sources": "Google", "Countries": "VN",
+		"Browsers": "Firefox", "Campaigns": "letter"} {
 		if found[title] != want {
 			t.Errorf("%s: %q, want %q", title, found[title], want)
 		}
@@ -94,9 +101,11 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 
 // TestTheServersRouteIsClosedWithoutAKey posts to a service that has none.
 func TestTheServersRouteIsClosedWithoutAKey(t *testing.T) {
-	s := startService(t, "schedule: {enabled: false}\nanalytics: {collect: true}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
+	s := startService(t, "schedule: {enabled: false}\nanalytics: {collect: true}\n",
+		newDatabase(t, jobstest.SQLite, tables.Stock))
 	for _, header := range []string{"", "Bearer "} {
-		status, _ := s.try("POST", "/collect/server", `{"u":"http://cms.example/","ip":"203.0.113.9","ua":"x"}`, map[string][]string{"Authorization": {header}})
+		status, _ := s.try("POST", "/collect/server", `{"u":"http://cms.example/","ip":"203.0.113.9","ua":"x"}`,
+			map[string][]string{"Authorization": {header}})
 		if status < 400 || status >= 500 {
 			t.Errorf("%q is answered with %d", header, status)
 		}

@@ -38,14 +38,16 @@ func TestConditionsAreSeenEverywhere(t *testing.T) {
 			t.Parallel()
 			l := newConditionsLab(t, engine)
 			var provoked []string
-			for _, batch := range [][]provocation{l.whileWorking(), l.withoutWorkers(), l.clock(), l.readOnly(), l.down()} {
+			for _, batch := range [][]provocation{l.whileWorking(), l.withoutWorkers(), l.clock(), l.readOnly(),
+				l.down()} {
 				for _, p := range batch {
 					provoked = append(provoked, p.name)
 				}
 				l.run(batch)
 			}
 			for _, name := range conditions.Names() {
-				onServer := name == conditions.DatabaseDown || name == conditions.DatabaseReadOnly // a file has no server
+				// a file has no server
+				onServer := name == conditions.DatabaseDown || name == conditions.DatabaseReadOnly
 				if !slices.Contains(provoked, name) && (engine == jobstest.MySQL || !onServer) {
 					t.Errorf("nothing provokes %s", name)
 				}
@@ -124,7 +126,8 @@ func (l *conditionsLab) openDatabase() {
 	} else {
 		l.server = jobstest.OwnMySQL(l.t)
 		root := l.server.RootMySQL(l.t)
-		for _, statement := range []string{"CREATE DATABASE site", "CREATE USER cms@'%' IDENTIFIED BY 'cms'", "GRANT ALL ON site.* TO cms@'%'", "GRANT ALL ON `cmsjobs\\_verify\\_%`.* TO cms@'%'"} {
+		for _, statement := range []string{"CREATE DATABASE site", "CREATE USER cms@'%' IDENTIFIED BY 'cms'",
+			"GRANT ALL ON site.* TO cms@'%'", "GRANT ALL ON `cmsjobs\\_verify\\_%`.* TO cms@'%'"} {
 			if _, err := root.Exec(statement); err != nil {
 				l.t.Fatal(err)
 			}
@@ -183,7 +186,8 @@ func (l *conditionsLab) exec(statement string, args ...any) {
 func (l *conditionsLab) job(queue, payload string, due time.Duration, reserved any) {
 	l.t.Helper()
 	now := time.Now().Unix()
-	l.exec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES (?, ?, 0, ?, ?, ?)", queue, payload, reserved, now+int64(due.Seconds()), now)
+	l.exec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES (?, ?, 0, ?, "+
+		"?, ?)", queue, payload, reserved, now+int64(due.Seconds()), now)
 }
 
 func (l *conditionsLab) remove(queue string) func() {
@@ -192,7 +196,8 @@ func (l *conditionsLab) remove(queue string) func() {
 
 // lock writes a row of cmsjobs_backup_locks whose holder is dead.
 func (l *conditionsLab) lock(name, purpose string) {
-	l.exec("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', 'gone', ?, ?, 0)",
+	l.exec("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', "+
+		"'gone', ?, ?, 0)",
 		name, purpose, time.Now().UnixMilli())
 }
 
@@ -208,9 +213,14 @@ const probeJob = `{"type":"cmsjobs.probe","data":{}}`
 func (l *conditionsLab) whileWorking() []provocation {
 	filler := filepath.Join(l.disk, "filler")
 	ps := []provocation{
-		{name: conditions.QueueUnattended, provoke: func() { l.job("nobody", probeJob, -time.Minute, nil) }, restore: l.remove("nobody")},
-		{name: conditions.UnknownJobs, provoke: func() { l.job("unknown", `{"type":"nosuch.type"}`, -time.Minute, nil) }, restore: l.remove("unknown")},
-		{name: conditions.StalledJobs, provoke: func() { l.job("stalled", probeJob, -time.Hour, time.Now().Add(-30*time.Minute).Unix()) }, restore: l.remove("stalled")},
+		{name: conditions.QueueUnattended, provoke: func() { l.job("nobody", probeJob, -time.Minute, nil) },
+			restore: l.remove("nobody")},
+		{name: conditions.UnknownJobs, provoke: func() {
+			l.job("unknown", `{"type":"nosuch.type"}`, -time.Minute, nil)
+		}, restore: l.remove("unknown")},
+		{name: conditions.StalledJobs, provoke: func() {
+			l.job("stalled", probeJob, -time.Hour, time.Now().Add(-30*time.Minute).Unix())
+		}, restore: l.remove("stalled")},
 		{name: conditions.QueueGrowing, provoke: func() {
 			for range 60 {
 				l.job("later", probeJob, time.Hour, nil)
@@ -220,11 +230,16 @@ func (l *conditionsLab) whileWorking() []provocation {
 			for range 12 {
 				l.job("cmsjobs", `{"type":"cmsjobs.probe","maxTries":1,"data":{"fail":"no luck"}}`, 0, nil)
 			}
-			l.until("12 runs to fail", func() bool { return l.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'failed'") >= 12 })
+			l.until("12 runs to fail", func() bool {
+				return l.count("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome "+
+					"= 'failed'") >= 12
+			})
 		}, restore: func() { l.exec("DELETE FROM cmsjobs_runs") }},
 		{name: conditions.HistoryGrowing, provoke: func() {
-			values := strings.TrimSuffix(strings.Repeat("(0, 'u', 'k', 'q', 1, 'released', 'w', 'l', 1, 1, 1), ", 1100), ", ")
-			l.exec("INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms) VALUES " + values)
+			values := strings.TrimSuffix(strings.Repeat("(0, 'u', 'k', 'q', 1, 'released', 'w', 'l', 1, 1, 1), ",
+				1100), ", ")
+			l.exec("INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, " +
+				"duration_ms, wait_ms) VALUES " + values)
 		}, restore: func() { l.exec("DELETE FROM cmsjobs_runs") }},
 		{name: conditions.JobOverdue, provoke: func() {
 			for range 2 { // one runs, the limit of its type keeps the other waiting
@@ -234,35 +249,44 @@ func (l *conditionsLab) whileWorking() []provocation {
 			l.web.command("jobs", "cancel", "--type", "cmsjobs.probe", "--status", "queued,processing", "--yes")
 		}},
 		{name: conditions.PHPWorker, provoke: func() {
-			l.exec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES ('by-php', 'database', 'cmsjobs', ?, ?, ?)", `{"uuid":"by-php","displayName":"cmsjobs.probe","job":"cmsjobs.probe","type":"cmsjobs.probe","data":{}}`,
+			l.exec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES "+
+				"('by-php', 'database', 'cmsjobs', ?, ?, ?)",
+				`{"uuid":"by-php","displayName":"cmsjobs.probe","job":"cmsjobs.probe","type":"cmsjobs.probe","data":{}}`,
 				`Illuminate\Contracts\Container\BindingResolutionException: Target class [cmsjobs.probe] does not exist. in /var/www/site/vendor/laravel/framework/src/Illuminate/Container/Container.php:946`, time.Now().UTC().Format(time.DateTime))
 		}, restore: func() { l.exec("DELETE FROM failed_jobs") }},
 		{name: conditions.CircuitOpen, provoke: func() {
 			b := breaker.New(l.db.DB, breaker.Config{})
 			for range 10 {
-				if err := b.Record(l.t.Context(), "smtp:mail.example.com:25", fmt.Errorf("connection refused")); err != nil {
+				if err := b.Record(l.t.Context(), "smtp:mail.example.com:25",
+					fmt.Errorf("connection refused")); err != nil {
 					l.t.Fatal(err)
 				}
 			}
 		}, restore: func() { l.web.command("breakers", "reset", "smtp:mail.example.com:25") }},
 		{name: conditions.NoBackup, provoke: func() {
-			l.exec("UPDATE cmsjobs_conditions SET changed_at = changed_at - ? WHERE name = '(installed)'", (40 * 24 * time.Hour).Milliseconds())
+			l.exec("UPDATE cmsjobs_conditions SET changed_at = changed_at - ? WHERE name = '(installed)'",
+				(40 * 24 * time.Hour).Milliseconds())
 		}, restore: func() {
 			os.Remove(filler) // or there is no space for it
 			l.web.command("backup", "create", "--only-database")
 		}},
-		{name: conditions.VerificationOld, provoke: func() {}, restore: func() {}}, // with no_backup: a new backup is verified
+		// with no_backup: a new backup is verified
+		{name: conditions.VerificationOld, provoke: func() {}, restore: func() {}},
 		{name: conditions.RestoreUnfinished, provoke: func() {
 			l.lock("unfinished restore", "the restore of 20260101-000000")
 		}, restore: func() { l.unlock("unfinished restore") }},
-		{name: conditions.WritesFailing, provoke: func() { l.exec("ALTER TABLE cmsjobs_processes RENAME TO cmsjobs_lost") }, restore: func() { l.exec("ALTER TABLE cmsjobs_lost RENAME TO cmsjobs_processes") }},
+		{name: conditions.WritesFailing, provoke: func() {
+			l.exec("ALTER TABLE cmsjobs_processes RENAME TO cmsjobs_lost")
+		}, restore: func() { l.exec("ALTER TABLE cmsjobs_lost RENAME TO cmsjobs_processes") }},
 		{name: conditions.DiskFull, provoke: func() {
 			if out, err := exec.Command("fallocate", "-l", "62M", filler).CombinedOutput(); err != nil {
 				l.t.Fatalf("%v %s", err, out)
 			}
 		}, restore: func() { os.Remove(filler) }},
 		// The row of a verification that was killed, in whose name its temporary database lies.
-		{name: conditions.TempDatabasesLeft, provoke: func() { l.lock(deadVerification, "the verification of 20260101-000000") }, restore: func() { l.unlock(deadVerification) }},
+		{name: conditions.TempDatabasesLeft, provoke: func() {
+			l.lock(deadVerification, "the verification of 20260101-000000")
+		}, restore: func() { l.unlock(deadVerification) }},
 	}
 	return ps
 }
@@ -285,7 +309,8 @@ func (l *conditionsLab) withoutWorkers() []provocation {
 		{name: conditions.ScheduleOverdue, provoke: func() {
 			l.exec("DELETE FROM cmsjobs_ticks")
 			at := time.Now().Add(-2 * time.Hour).UnixMilli()
-			l.exec("INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES ('cache.clearExpired', ?, ?, 'u', 'enqueued', '')", at, at)
+			l.exec("INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES ('cache.clearExpired', "+
+				"?, ?, 'u', 'enqueued', '')", at, at)
 		}, restore: func() {}}, // the scheduler makes up for it
 	}
 }
@@ -459,8 +484,11 @@ func (l *conditionsLab) doctorSays(batch []provocation, holds bool) bool {
 		l.t.Fatalf("%v in %s", err, out)
 	}
 	for _, p := range batch {
-		want := map[conditions.Severity]string{conditions.Failing: doctor.Fail, conditions.Warning: doctor.Warn}[definition(p.name).Severity]
-		if slices.ContainsFunc(findings, func(f doctor.Finding) bool { return f.Check == p.name && f.Status == want }) != holds {
+		want := map[conditions.Severity]string{conditions.Failing: doctor.Fail,
+			conditions.Warning: doctor.Warn}[definition(p.name).Severity]
+		if slices.ContainsFunc(findings, func(f doctor.Finding) bool {
+			return f.Check == p.name && f.Status == want
+		}) != holds {
 			return false
 		}
 	}
@@ -469,7 +497,9 @@ func (l *conditionsLab) doctorSays(batch []provocation, holds bool) bool {
 
 // exitCodes are those of doctor for the batch together.
 func (l *conditionsLab) exitCodes(batch []provocation, holds bool) bool {
-	failing := slices.ContainsFunc(batch, func(p provocation) bool { return definition(p.name).Severity == conditions.Failing })
+	failing := slices.ContainsFunc(batch, func(p provocation) bool {
+		return definition(p.name).Severity == conditions.Failing
+	})
 	if _, code := l.doctor(); (code != 0) != (holds && failing) {
 		return false
 	}
@@ -490,7 +520,8 @@ func (l *conditionsLab) alerts(batch []provocation, holds bool) {
 	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "rule_files: [%q]\nevaluation_interval: 15s\ntests:\n  - interval: 15s\n    input_series:\n", rules)
-	for _, m := range regexp.MustCompile(`(?m)^(cmsjobs_(?:condition|workers|build_info)\S*) (\d+)$`).FindAllStringSubmatch(l.scraped(), -1) {
+	for _, m := range regexp.MustCompile(`(?m)^(cmsjobs_(?:condition|workers|build_info)\S*) (\d+)$`).
+		FindAllStringSubmatch(l.scraped(), -1) {
 		fmt.Fprintf(&b, "      - {series: '%s', values: '%sx8'}\n", m[1], m[2])
 	}
 	b.WriteString("    alert_rule_test:\n")
@@ -498,7 +529,8 @@ func (l *conditionsLab) alerts(batch []provocation, holds bool) {
 		d := definition(p.name)
 		fmt.Fprintf(&b, "      - eval_time: 1m30s\n        alertname: %s\n", conditions.AlertName(d.Name))
 		if holds {
-			fmt.Fprintf(&b, "        exp_alerts: [{exp_labels: {name: %s, severity: %s}, exp_annotations: {summary: %q, description: %q}}]\n", d.Name, d.Severity, d.Title, strings.ReplaceAll(d.Fix, "`", "")+".")
+			fmt.Fprintf(&b, "        exp_alerts: [{exp_labels: {name: %s, severity: %s}, exp_annotations: {summary: "+
+				"%q, description: %q}}]\n", d.Name, d.Severity, d.Title, strings.ReplaceAll(d.Fix, "`", "")+".")
 		}
 	}
 	file := filepath.Join(l.t.TempDir(), "alerts_test.yml")

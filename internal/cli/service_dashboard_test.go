@@ -51,12 +51,14 @@ func readDashboard(t *testing.T) dashboard {
 // it wrongly: ids, places, the data source that the person chooses.
 func TestTheDashboardIsOne(t *testing.T) {
 	d := readDashboard(t)
-	if d.Title == "" || d.UID == "" || d.SchemaVersion < 30 || len(d.Templating.List) != 1 || d.Templating.List[0].Type != "datasource" || d.Templating.List[0].Query != "prometheus" {
+	if d.Title == "" || d.UID == "" || d.SchemaVersion < 30 || len(d.Templating.List) != 1 ||
+		d.Templating.List[0].Type != "datasource" || d.Templating.List[0].Query != "prometheus" {
 		t.Errorf("%+v", d)
 	}
 	ids, taken := map[int]bool{}, map[[2]int]string{}
 	for _, p := range d.Panels {
-		if ids[p.ID] || p.ID == 0 || p.Title == "" || len(p.Targets) == 0 || p.Datasource.Type != "prometheus" || p.Datasource.UID != "${datasource}" {
+		if ids[p.ID] || p.ID == 0 || p.Title == "" || len(p.Targets) == 0 || p.Datasource.Type != "prometheus" ||
+			p.Datasource.UID != "${datasource}" {
 			t.Errorf("panel %d: %+v", p.ID, p)
 		}
 		ids[p.ID] = true
@@ -90,11 +92,14 @@ func TestTheDashboardShowsTheRunningService(t *testing.T) {
 	if err != nil {
 		jobstest.Skip(t, "apt-get install prometheus: %v", err)
 	}
-	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
+	s := startService(t, "http: {public_metrics: true}\nschedule: {enabled: false}\n",
+		newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))
-	s.ask(201, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cmsjobs.probe"},{"type":"cmsjobs.probe"},{"type":"cmsjobs.probe","payload":{"fail":"no luck"},"max_attempts":1}]}`, admin, nil)
+	s.ask(201, "POST", "/api/v1/jobs/batch",
+		`{"jobs":[{"type":"cmsjobs.probe"},{"type":"cmsjobs.probe"},{"type":"cmsjobs.probe","payload":{"fail":"no luck"},"max_attempts":1}]}`, admin, nil)
 	ask := startPrometheus(t, prometheus, strings.TrimPrefix(s.url, "http://"))
-	for deadline := time.Now().Add(2 * time.Minute); len(ask(`rate(cmsjobs_jobs_processed_total[5m])`)) == 0; time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); len(
+		ask(`rate(cmsjobs_jobs_processed_total[5m])`)) == 0; time.Sleep(200 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("Prometheus has no figures")
 		}
@@ -127,7 +132,8 @@ func TestTheDashboardShowsTheRunningService(t *testing.T) {
 // startPrometheus scrapes a target each second, and returns how to ask it.
 func startPrometheus(t *testing.T, program, target string) func(expression string) []json.RawMessage {
 	t.Helper()
-	return startPrometheusWith(t, program, fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: cmsjobs, static_configs: [{targets: [%q]}]}]\n", target))
+	return startPrometheusWith(t, program, fmt.Sprintf("global: {scrape_interval: 1s}\nscrape_configs: [{job_name: "+
+		"cmsjobs, static_configs: [{targets: [%q]}]}]\n", target))
 }
 
 // startPrometheusWith runs Prometheus with a configuration.
@@ -143,7 +149,8 @@ func startPrometheusWith(t *testing.T, program, config string) func(expression s
 	}
 	address := l.Addr().String()
 	l.Close()
-	c := exec.Command(program, "--config.file="+filepath.Join(dir, "p.yml"), "--storage.tsdb.path="+dir, "--web.listen-address="+address)
+	c := exec.Command(program, "--config.file="+filepath.Join(dir, "p.yml"), "--storage.tsdb.path="+dir,
+		"--web.listen-address="+address)
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -28,9 +28,11 @@ func TestTheAnswersWhileTheDatabaseIsAway(t *testing.T) {
 		method, path, body string
 		header             http.Header
 	}{
-		{"POST", "/api/v1/jobs", job, token}, {"POST", "/api/v1/jobs", job, keyed}, {"POST", "/api/v1/jobs/batch", `{"jobs":[` + job + `]}`, token},
+		{"POST", "/api/v1/jobs", job, token}, {"POST", "/api/v1/jobs", job, keyed},
+		{"POST", "/api/v1/jobs/batch", `{"jobs":[` + job + `]}`, token},
 		{"POST", "/api/jobs/enqueue", `{"type":"queue.clean"}`, token}, {"POST", "/api/v1/session", signIn, nil},
-		{"GET", "/api/v1/jobs", "", token}, {"GET", "/api/v1/schedules", "", token}, {"GET", "/admin", "", token}, {"GET", "/admin/jobs", "", token},
+		{"GET", "/api/v1/jobs", "", token}, {"GET", "/api/v1/schedules", "", token}, {"GET", "/admin", "", token},
+		{"GET", "/admin/jobs", "", token},
 	} {
 		s.awayAnswer(c.method, c.path, c.body, c.header)
 	}
@@ -73,7 +75,9 @@ func (s *service) awayAnswer(method, path, body string, header http.Header) {
 		s.t.Fatal(err)
 	}
 	wait, err := strconv.Atoi(answer.Header.Get("Retry-After"))
-	if answer.StatusCode != http.StatusServiceUnavailable || err != nil || wait < 1 || !strings.Contains(string(text), "The database is unavailable") {
-		s.t.Errorf("%s %s: %d, Retry-After %q: %s", method, path, answer.StatusCode, answer.Header.Get("Retry-After"), text[:min(len(text), 600)])
+	if answer.StatusCode != http.StatusServiceUnavailable || err != nil || wait < 1 ||
+		!strings.Contains(string(text), "The database is unavailable") {
+		s.t.Errorf("%s %s: %d, Retry-After %q: %s", method, path, answer.StatusCode, answer.Header.Get("Retry-After"),
+			text[:min(len(text), 600)])
 	}
 }

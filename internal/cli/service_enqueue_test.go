@@ -77,7 +77,8 @@ func (e *enqueuing) asksForASitemap(name string, enqueue func(t *testing.T)) {
 			t.Fatalf("%d jobs wait, want 1", len(list.Items))
 		}
 		job := list.Items[0]
-		if !job.Payload.Force || job.RunAt.Before(before.Add(60*time.Second)) || job.RunAt.After(after.Add(61*time.Second)) {
+		if !job.Payload.Force || job.RunAt.Before(before.Add(60*time.Second)) ||
+			job.RunAt.After(after.Add(61*time.Second)) {
 			t.Errorf("%+v; it was asked for between %v and %v", job, before, after)
 		}
 		e.ask(204, "DELETE", "/api/v1/jobs/"+job.ID, "", bearer(e.token), nil)
@@ -96,7 +97,8 @@ func (e *enqueuing) sql(statement string) func(*testing.T) {
 // stands there, against the running program.
 func TestTheSameJobFromEverywhere(t *testing.T) {
 	all := snippets(t)
-	if len(all["sql"]) != 4 || len(all["php"]) != 1 || len(all["ts"]) != 1 || len(all["go"]) != 1 || len(all["sh"]) != 1 {
+	if len(all["sql"]) != 4 || len(all["php"]) != 1 || len(all["ts"]) != 1 || len(all["go"]) != 1 ||
+		len(all["sh"]) != 1 {
 		t.Fatalf("docs/enqueue.md has other snippets than this test runs: %d sql, %d php, %d ts, %d go, %d sh",
 			len(all["sql"]), len(all["php"]), len(all["ts"]), len(all["go"]), len(all["sh"]))
 	}
@@ -107,7 +109,8 @@ func TestTheSameJobFromEverywhere(t *testing.T) {
 		runIn(t, t.TempDir(), []string{"CMSJOBS_TOKEN=" + e.token}, "sh", "-c", script)
 	})
 	e.asksForASitemap("JavaScript", func(t *testing.T) {
-		program := fmt.Sprintf("import { JobsService } from %q;\nconst token = %q;\n%s", filepath.Join(javaScriptSDK(t), "dist", "index.js"), e.token,
+		program := fmt.Sprintf("import { JobsService } from %q;\nconst token = %q;\n%s",
+			filepath.Join(javaScriptSDK(t), "dist", "index.js"), e.token,
 			strings.ReplaceAll(all["ts"][0], "https://cms.example", e.url))
 		file := filepath.Join(t.TempDir(), "main.mjs")
 		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
@@ -170,7 +173,8 @@ func check(err error) {
 	runIn(t, dir, nil, "go", "run", ".")
 	got := strings.Fields(runIn(t, dir, nil, "go", "list", "-m", "-f", "{{.Path}}", "all"))
 	slices.Sort(got)
-	want := []string{"filippo.io/edwards25519", "github.com/cmsjobs/cmsjobs/client", "github.com/go-sql-driver/mysql", "importer"}
+	want := []string{"filippo.io/edwards25519", "github.com/cmsjobs/cmsjobs/client", "github.com/go-sql-driver/mysql",
+		"importer"}
 	if !slices.Equal(got, want) { // the driver brings edwards25519
 		t.Errorf("who imports the client gets the modules %v, want %v", got, want)
 	}
@@ -191,8 +195,10 @@ func moduleOf(t *testing.T, program string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	requires := regexp.MustCompile(`(?m)^\t(github.com/go-sql-driver/mysql|filippo.io/edwards25519) v.*`).FindAllString(string(ours), -1)
-	mod := fmt.Sprintf("module importer\n\ngo 1.26.4\n\nrequire (\n\tgithub.com/cmsjobs/cmsjobs/client v0.0.0\n%s\n)\n\n"+
+	requires := regexp.MustCompile(`(?m)^\t(github.com/go-sql-driver/mysql|filippo.io/edwards25519) v.*`).
+		FindAllString(string(ours), -1)
+	mod := fmt.Sprintf("module importer\n\ngo 1.26.4\n\nrequire (\n\tgithub.com/cmsjobs/cmsjobs/client "+
+		"v0.0.0\n%s\n)\n\n"+
 		"replace github.com/cmsjobs/cmsjobs/client => %s\n", strings.Join(requires, "\n"), client)
 	dir := t.TempDir()
 	for name, text := range map[string]string{"go.mod": mod, "go.sum": string(sums), "main.go": program} {

@@ -16,7 +16,8 @@ const slowPoll = "queue: {poll_first: 1h, poll: 1h, internal_rows: [cmsjobs.prob
 // insertProbe adds a row as another program does.
 func insertProbe(t *testing.T, db *jobstest.Database) {
 	t.Helper()
-	_, err := db.Exec(db.Rebind(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, 0, ?, ?)`),
+	_, err := db.Exec(db.Rebind(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES
+		('default', ?, 0, ?, ?)`),
 		`{"type":"cmsjobs.probe","data":{}}`, time.Now().Unix(), time.Now().Unix())
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +71,8 @@ func TestAPlainInsertRunsWithoutAPoll(t *testing.T) {
 // PostgreSQL's work.
 func TestDoctorOnTheChangeFeed(t *testing.T) {
 	says := func(dsn string, more ...string) doctor.Finding {
-		for _, f := range answer[[]doctor.Finding](t, call(t, nil, append([]string{dsn, "--json", "doctor"}, more...)...)) {
+		for _, f := range answer[[]doctor.Finding](t,
+			call(t, nil, append([]string{dsn, "--json", "doctor"}, more...)...)) {
 			if f.Check == "new jobs" {
 				return f
 			}
@@ -78,17 +80,20 @@ func TestDoctorOnTheChangeFeed(t *testing.T) {
 		t.Fatal("doctor says nothing of new jobs")
 		return doctor.Finding{}
 	}
-	for engine, missing := range map[jobstest.Engine]string{jobstest.SQLite: "", jobstest.MariaDB: "writes no binary log", jobstest.MySQL: "writes no binary log",
+	for engine, missing := range map[jobstest.Engine]string{
+		jobstest.SQLite: "", jobstest.MariaDB: "writes no binary log", jobstest.MySQL: "writes no binary log",
 		jobstest.PostgreSQL: "has no trigger"} {
 		t.Run(string(engine), func(t *testing.T) {
 			dsn := newDatabase(t, engine, tables.Stock)
 			call(t, nil, dsn, "migrate", "up")
 			f := says(dsn)
-			if f.Status != doctor.OK || missing == "" && !strings.Contains(f.What, "within milliseconds by the file events") ||
+			if f.Status != doctor.OK || missing == "" &&
+				!strings.Contains(f.What, "within milliseconds by the file events") ||
 				missing != "" && (!strings.Contains(f.What, missing) || f.Fix == "") {
 				t.Errorf("%+v", f)
 			}
-			if off := says(dsn, "--set", "feed.mode=off"); off.Status != doctor.OK || strings.Contains(off.What, "within milliseconds") {
+			if off := says(dsn, "--set", "feed.mode=off"); off.Status != doctor.OK ||
+				strings.Contains(off.What, "within milliseconds") {
 				t.Errorf("without a feed: %+v", off)
 			}
 			if engine != jobstest.PostgreSQL {
@@ -100,7 +105,8 @@ func TestDoctorOnTheChangeFeed(t *testing.T) {
 			}
 			want(t, call(t, nil, dsn, "migrate", "feed", "--show"), 0, "CREATE TRIGGER")
 			want(t, call(t, nil, dsn, "migrate", "feed"), 0)
-			if f := says(dsn); f.Status != doctor.OK || !strings.Contains(f.What, "noticed within milliseconds by the NOTIFY") {
+			if f := says(dsn); f.Status != doctor.OK ||
+				!strings.Contains(f.What, "noticed within milliseconds by the NOTIFY") {
 				t.Errorf("with the trigger: %+v", f)
 			}
 			want(t, call(t, nil, dsn, "migrate", "feed", "--drop"), 0)

@@ -73,7 +73,8 @@ func TestSystemdAndDockerHearHowTheServiceIs(t *testing.T) {
 // unit of Type=notify would be killed after its start's time.
 func TestAServiceWithoutHTTPIsReadyToo(t *testing.T) {
 	unit := newSystemd(t)
-	s := newService(t, "http: {enabled: false}\nschedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
+	s := newService(t, "http: {enabled: false}\nschedule: {enabled: false}\n",
+		newDatabase(t, jobstest.SQLite, tables.Stock))
 	s.env = append(s.env, "NOTIFY_SOCKET="+unit.path)
 	s.launch()
 	unit.hears("READY=1")
@@ -98,7 +99,8 @@ func TestDisabledJobsRunWhileTheCallerWaits(t *testing.T) {
 	var well, ill answer
 	s.ask(200, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe"}`, admin, &well)
 	s.ask(200, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe","payload":{"fail":"no luck"}}`, admin, &ill)
-	if well.Status != "completed" || well.Result.Attempt != 1 || ill.Status != "failed" || !strings.Contains(ill.Error, "no luck") {
+	if well.Status != "completed" || well.Result.Attempt != 1 || ill.Status != "failed" ||
+		!strings.Contains(ill.Error, "no luck") {
 		t.Errorf("%+v %+v", well, ill)
 	}
 	s.ask(409, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cmsjobs.probe"}]}`, admin, nil)

@@ -38,19 +38,24 @@ func TestAHostileMailServerHarmsNoOtherJob(t *testing.T) {
 		}
 	}()
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	s := startService(t, "schedule: {enabled: false}\nnotify: {mail: false}\nmail: {host: 127.0.0.1, from: a@example.com, port: "+port+"}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
+	s := startService(t, "schedule: {enabled: false}\nnotify: {mail: false}\nmail: {host: 127.0.0.1, from: "+
+		"a@example.com, port: "+port+"}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))
 	before := s.mostResident()
 	var mails, others []string
 	for i := range 8 {
 		var made struct{ ID string }
-		s.ask(201, "POST", "/api/v1/jobs", fmt.Sprintf(`{"type":"mail.send","payload":{"to":"b%d@example.com","subject":"s","body":"b"},"max_attempts":1}`, i), admin, &made)
+		s.ask(201, "POST", "/api/v1/jobs",
+			fmt.Sprintf(
+				`{"type":"mail.send","payload":{"to":"b%d@example.com","subject":"s","body":"b"},"max_attempts":1}`,
+				i), admin, &made)
 		mails = append(mails, made.ID)
 		s.ask(201, "POST", "/api/v1/jobs", `{"type":"queue.clean","payload":{"dryRun":true}}`, admin, &made)
 		others = append(others, made.ID)
 	}
 	await := func(id string, want ...string) (text string) {
-		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(
+			50 * time.Millisecond) {
 			_, raw := s.try("GET", "/api/v1/jobs/"+id, "", admin)
 			text = string(raw)
 			for _, status := range want {

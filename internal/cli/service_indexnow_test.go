@@ -54,7 +54,8 @@ func TestTheSitemapPageTellsWhatSearchEnginesWereTold(t *testing.T) {
 	var status atomic.Int32
 	engine := toldEngine(t, filepath.Join(dir, "public"), &status)
 	moveSite(t, dir, engine)
-	config := fmt.Sprintf("queue: {worker: false}\nschedule: {enabled: false}\nindexnow: {endpoints: [%q]}\nwebhook: {allow_private: [127.0.0.0/8]}\n", engine+"/indexnow")
+	config := fmt.Sprintf("queue: {worker: false}\nschedule: {enabled: false}\nindexnow: {endpoints: [%q]}\nwebhook: "+
+		"{allow_private: [127.0.0.0/8]}\n", engine+"/indexnow")
 	s := newService(t, config, "--cms="+dir)
 	tell := func(answer int) {
 		t.Helper()
@@ -63,7 +64,8 @@ func TestTheSitemapPageTellsWhatSearchEnginesWereTold(t *testing.T) {
 		s.command("work", "--stop-when-empty")
 	}
 	tell(500) // off: nobody is asked
-	db.MustExec("INSERT INTO settings (key, value) VALUES ('indexnow_enabled', '1'), ('indexnow_api_key', '" + key + "')")
+	db.MustExec("INSERT INTO settings (key, value) VALUES ('indexnow_enabled', '1'), ('indexnow_api_key', '" + key +
+		"')")
 	tell(202)
 	tell(500) // nothing changed: nobody is asked
 	db.MustExec("DELETE FROM posts WHERE id > 50")
@@ -78,18 +80,21 @@ func TestTheSitemapPageTellsWhatSearchEnginesWereTold(t *testing.T) {
 		failed bool
 		some   bool // addresses
 		note   string
-	}{{0, true, false, "403"}, {0, false, false, "nothing changed since"}, {202, false, true, ""}, {0, false, false, "indexnow_enabled is off"}}
+	}{{0, true, false, "403"}, {0, false, false, "nothing changed since"}, {202, false, true, ""},
+		{0, false, false, "indexnow_enabled is off"}}
 	if len(seen.Submissions) != len(want) {
 		t.Fatalf("%+v", seen.Submissions)
 	}
 	for i, w := range want {
 		x := seen.Submissions[i]
-		if x.Status != w.status || x.Failed != w.failed || x.URLs > 0 != w.some || !strings.Contains(x.Note, w.note) || x.Host != host || x.At.IsZero() {
+		if x.Status != w.status || x.Failed != w.failed || x.URLs > 0 != w.some || !strings.Contains(x.Note, w.note) ||
+			x.Host != host || x.At.IsZero() {
 			t.Errorf("%d: %+v, want %+v", i, x, w)
 		}
 	}
 	page, text := s.try("GET", "/admin/sitemap", "", bearer(s.token("read")))
-	for _, must := range []string{host, "nothing changed since", "indexnow_enabled is off", "403", "Nothing sent", `<span class="state ok">202</span>`, `<span class="state failed">Failed</span>`} {
+	for _, must := range []string{host, "nothing changed since", "indexnow_enabled is off", "403", "Nothing sent",
+		`<span class="state ok">202</span>`, `<span class="state failed">Failed</span>`} {
 		if !strings.Contains(string(text), must) {
 			t.Errorf("%d: %q is not on the page:\n%s", page, must, text)
 		}

@@ -16,7 +16,8 @@ import (
 // a request, by a schedule, and by retrying a row that the CMS wrote.
 func TestAPayloadIsRefusedByEveryWay(t *testing.T) {
 	dsn, roots, places := newDatabase(t, jobstest.SQLite, tables.Stock), t.TempDir(), t.TempDir()
-	s := startService(t, fmt.Sprintf("queue: {poll_first: 20ms, poll: 100ms}\nnotify: {mail: false}\nmail: {from: a@example.com, roots: [%q]}\nbackup: {dir: %q}\n", roots, places), dsn)
+	s := startService(t, fmt.Sprintf("queue: {poll_first: 20ms, poll: 100ms}\nnotify: {mail: false}\nmail: {from: "+
+		"a@example.com, roots: [%q]}\nbackup: {dir: %q}\n", roots, places), dsn)
 	admin, operator := bearer(s.token("admin")), bearer(s.token("enqueue,operate"))
 	mail := func(path string) string {
 		return fmt.Sprintf(`{"to":"b@example.com","subject":"s","body":"b","attachments":[%q]}`, path)
@@ -55,7 +56,8 @@ func TestAPayloadIsRefusedByEveryWay(t *testing.T) {
 	}
 	for who, want := range map[string]int{"operator": 403, "admin": 200} {
 		header := map[string]map[string][]string{"operator": operator, "admin": admin}[who]
-		if status, answer := s.try("PATCH", "/api/v1/schedules/logs.cleanup", `{"payload":{"days":1}}`, header); status != want {
+		if status, answer := s.try("PATCH", "/api/v1/schedules/logs.cleanup", `{"payload":{"days":1}}`,
+			header); status != want {
 			t.Errorf("%s changes the schedule: %d, want %d: %s", who, status, want, answer)
 		}
 	}
@@ -65,13 +67,16 @@ func TestAPayloadIsRefusedByEveryWay(t *testing.T) {
 
 	db := openSQLite(t, dsn)
 	defer db.Close()
-	db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default', ?, 0, NULL, 0, 0)", `{"type":"mail.send","uuid":"0b1e2d3c-0000-4000-8000-000000000001","data":`+mail("../../.env")+`}`)
+	db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES "+
+		"('default', ?, 0, NULL, 0, 0)", `{"type":"mail.send","uuid":"0b1e2d3c-0000-4000-8000-000000000001","data":`+
+		mail("../../.env")+`}`)
 	ended := s.awaitEnd("0b1e2d3c-0000-4000-8000-000000000001", admin)
 	if text, _ := json.Marshal(ended); !strings.Contains(string(text), "mail.roots") {
 		t.Errorf("the row's job ended as %s", text)
 	}
 	for _, way := range []string{"/api/v1/failed/%s/retry", "/api/v1/jobs/%s/requeue", "/api/admin/jobs/%s/retry"} {
-		if status, answer := s.try("POST", fmt.Sprintf(way, "0b1e2d3c-0000-4000-8000-000000000001"), "{}", admin); status != 409 || !strings.Contains(string(answer), "mail.roots") {
+		if status, answer := s.try("POST", fmt.Sprintf(way, "0b1e2d3c-0000-4000-8000-000000000001"), "{}",
+			admin); status != 409 || !strings.Contains(string(answer), "mail.roots") {
 			t.Errorf("%s: %d %s", way, status, answer)
 		}
 	}

@@ -13,7 +13,8 @@ import (
 // nobody may have: each is refused with a reason, and none is a fault of the
 // service in its log.
 func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
-	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: something-long}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
+	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: something-long}\n",
+		newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin, enqueuer := bearer(s.token("admin")), bearer(s.token("enqueue"))
 	for _, c := range []struct {
 		who    map[string][]string
@@ -33,11 +34,14 @@ func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
 		{admin, 404, "POST", "/api/v1/deliveries/77/redeliver", "{}"},
 		{nil, 401, "POST", "/api/v1/session", `{"name":"nobody","password":"x"}`},
 
-		{enqueuer, 403, "POST", "/api/v1/jobs", `{"type":"jobs.bulk","payload":{"action":"cancel","filter":{},"count":9,"at":"2026-11-01T00:00:00Z","by":"x"}}`},
-		{enqueuer, 403, "POST", "/api/v1/jobs", `{"type":"webhook.deliver","payload":{"subscription":1,"event":"order.paid"}}`},
+		{enqueuer, 403, "POST", "/api/v1/jobs",
+			`{"type":"jobs.bulk","payload":{"action":"cancel","filter":{},"count":9,"at":"2026-11-01T00:00:00Z","by":"x"}}`},
+		{enqueuer, 403, "POST", "/api/v1/jobs",
+			`{"type":"webhook.deliver","payload":{"subscription":1,"event":"order.paid"}}`},
 		{enqueuer, 403, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe"}`},
 		{admin, 403, "POST", "/api/v1/jobs", `{"type":"jobs.bulk","payload":{"action":"cancel"}}`},
-		{admin, 403, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"webhook.deliver","payload":{"order":"00000000000000000000000000000000"}}]}`},
+		{admin, 403, "POST", "/api/v1/jobs/batch",
+			`{"jobs":[{"type":"webhook.deliver","payload":{"order":"00000000000000000000000000000000"}}]}`},
 		{admin, 422, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe","payload":{"sleep":"30m"}}`},
 		{enqueuer, 201, "POST", "/api/v1/jobs", `{"type":"cache.clear"}`},
 	} {
@@ -59,11 +63,14 @@ func TestRowsCannotBeInternalJobs(t *testing.T) {
 	db := openSQLite(t, dsn)
 	defer db.Close()
 	kept := map[string]string{}
-	for i, row := range []string{`"type":"jobs.bulk","action":"delete","filter":{},"count":100,"at":"2026-11-01T00:00:00Z","by":"x"`,
-		`"type":"webhook.deliver","url":"https://example.com/","event":"order.paid"`, `"type":"cmsjobs.probe","sleep":"1s"`} {
+	for i, row := range []string{
+		`"type":"jobs.bulk","action":"delete","filter":{},"count":100,"at":"2026-11-01T00:00:00Z","by":"x"`,
+		`"type":"webhook.deliver","url":"https://example.com/","event":"order.paid"`,
+		`"type":"cmsjobs.probe","sleep":"1s"`} {
 		id := fmt.Sprintf("00000000-0000-4000-8000-%012d", i)
 		kept[id] = row
-		db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default', ?, 0, NULL, unixepoch(), unixepoch())", `{"uuid":"`+id+`",`+row+`}`)
+		db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES "+
+			"('default', ?, 0, NULL, unixepoch(), unixepoch())", `{"uuid":"`+id+`",`+row+`}`)
 	}
 	for id, row := range kept {
 		job := s.awaitEnd(id, admin)

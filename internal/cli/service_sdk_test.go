@@ -52,8 +52,10 @@ func runIn(t *testing.T, dir string, env []string, args ...string) string {
 func TestTheJavaScriptSDK(t *testing.T) {
 	dir := javaScriptSDK(t)
 	s := startService(t, "schedule: {enabled: false}\n", newDatabase(t, jobstest.MySQL, tables.Stock))
-	out := runIn(t, dir, []string{"CMSJOBS_URL=" + s.url, "CMSJOBS_TOKEN=" + s.token("admin"), "CI=true"}, "node", "--test", "test/")
-	if passed := regexp.MustCompile(`(?m)^(?:#|ℹ) pass (\d+)$`).FindStringSubmatch(out); passed == nil || len(passed[1]) == 1 && passed[1] < "8" {
+	out := runIn(t, dir, []string{"CMSJOBS_URL=" + s.url, "CMSJOBS_TOKEN=" + s.token("admin"), "CI=true"}, "node",
+		"--test", "test/")
+	if passed := regexp.MustCompile(`(?m)^(?:#|ℹ) pass (\d+)$`).FindStringSubmatch(out); passed == nil ||
+		len(passed[1]) == 1 && passed[1] < "8" {
 		t.Errorf("fewer than 8 tests ran:\n%s", out)
 	}
 }
@@ -66,7 +68,8 @@ func TestTheJavaScriptPackageIsWhole(t *testing.T) {
 		Filename string
 		Files    []struct{ Path string }
 	}
-	if err := json.Unmarshal([]byte(runIn(t, dir, nil, "npm", "pack", "--silent", "--json", "--pack-destination", project)), &packed); err != nil {
+	if err := json.Unmarshal([]byte(runIn(t, dir, nil, "npm", "pack", "--silent", "--json", "--pack-destination",
+		project)), &packed); err != nil {
 		t.Fatal(err)
 	}
 	for _, f := range packed[0].Files {
@@ -96,7 +99,8 @@ try {
 			t.Fatal(err)
 		}
 	}
-	runIn(t, project, nil, filepath.Join(dir, compiler), "--strict", "--target", "es2022", "--module", "nodenext", "--lib", "es2022,dom", "main.ts")
+	runIn(t, project, nil, filepath.Join(dir, compiler), "--strict", "--target", "es2022", "--module", "nodenext",
+		"--lib", "es2022,dom", "main.ts")
 	if out := runIn(t, project, nil, "node", "main.js"); strings.TrimSpace(out) != "0" {
 		t.Errorf("the program says %q", out)
 	}
@@ -111,7 +115,8 @@ func TestTheJavaScriptSDKInABrowser(t *testing.T) {
 	if err != nil {
 		jobstest.Skip(t, "no chromium: %v", err)
 	}
-	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: right}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
+	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: right}\n",
+		newDatabase(t, jobstest.SQLite, tables.Stock))
 	target, err := url.Parse(s.url)
 	if err != nil {
 		t.Fatal(err)
@@ -135,7 +140,8 @@ try {
 	})
 	page := httptest.NewServer(mux)
 	defer page.Close()
-	out := runIn(t, dir, nil, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(), "--virtual-time-budget=60000", "--dump-dom", page.URL)
+	out := runIn(t, dir, nil, chromium, "--headless", "--no-sandbox", "--disable-gpu", "--user-data-dir="+t.TempDir(),
+		"--virtual-time-budget=60000", "--dump-dom", page.URL)
 	if !strings.Contains(out, `<p id="said">cancelled</p>`) {
 		t.Errorf("the page shows %s\n%s", out, s.log())
 	}

@@ -28,12 +28,18 @@ func plantedIn() (fields map[string]any, errors []string) {
 	n := 0
 	secret := func() string { n++; return fmt.Sprintf("PLANTED%02dvalue", n) }
 	fields = map[string]any{
-		"password": secret(), "db_pass": secret(), "pwd": secret(), "apiKey": secret(), "client_secret": secret(), "access_token": secret(), "authorization": "Bearer " + secret(), "Cookie": "session=" + secret(),
-		"signature": secret(), "cvv": secret(), "dsn": "mysql://root:" + secret() + "@db/cms", "bearer": secret(), "pin": secret(), "nested": map[string]any{"list": []any{map[string]any{"private_key": secret()}}},
-		"url": "https://user:" + secret() + "@example.com/a?b=1&token=" + secret(), "link": "https://example.com/password/reset/" + secret() + "?email=a@b", "hook": "https://hooks.slack.com/services/T0/B0/" + secret(),
-		"note": "use Bearer " + secret() + " and password=" + secret(), "json": `{"token":"` + secret() + `"}`, "jwt": "eyJhbGciOiJIUzI1NiJ9." + secret() + ".sig",
+		"password": secret(), "db_pass": secret(), "pwd": secret(), "apiKey": secret(), "client_secret": secret(),
+		"access_token": secret(), "authorization": "Bearer " + secret(), "Cookie": "session=" + secret(),
+		"signature": secret(), "cvv": secret(), "dsn": "mysql://root:" + secret() + "@db/cms", "bearer": secret(),
+		"pin": secret(), "nested": map[string]any{"list": []any{map[string]any{"private_key": secret()}}},
+		"url":  "https://user:" + secret() + "@example.com/a?b=1&token=" + secret(),
+		"link": "https://example.com/password/reset/" + secret() + "?email=a@b",
+		"hook": "https://hooks.slack.com/services/T0/B0/" + secret(),
+		"note": "use Bearer " + secret() + " and password=" + secret(), "json": `{"token":"` + secret() + `"}`,
+		"jwt": "eyJhbGciOiJIUzI1NiJ9." + secret() + ".sig",
 	}
-	for _, form := range []string{"connecting to mysql://cms:%s@db:3306/cms: refused", "GET https://example.com/?token=%s&a=1: 500", "cms:%s@tcp(127.0.0.1:3306)/cms: Access denied",
+	for _, form := range []string{"connecting to mysql://cms:%s@db:3306/cms: refused",
+		"GET https://example.com/?token=%s&a=1: 500", "cms:%s@tcp(127.0.0.1:3306)/cms: Access denied",
 		"the server answered: Authorization: Bearer %s", "invalid api_key=%s", "redis://:%s@cache:6379: timeout"} {
 		errors = append(errors, fmt.Sprintf(form, secret()))
 	}
@@ -94,7 +100,8 @@ http: {admin_password: PLANTEDconfigured}
 			t.Errorf("%s: …%s…", place, text[max(at-120, 0):min(at+60, len(text))])
 		}
 	}
-	for _, place := range []string{"events", "traces", "the log", "the history", "/api/v1/jobs?limit=200", "/admin/jobs", "/metrics"} {
+	for _, place := range []string{"events", "traces", "the log", "the history", "/api/v1/jobs?limit=200",
+		"/admin/jobs", "/metrics"} {
 		if len(seen[place]) < 100 {
 			t.Errorf("%s says %q: the test looks at nothing", place, seen[place])
 		}
@@ -109,7 +116,8 @@ func plantAll(s *service, admin http.Header) (last string) {
 	s.t.Helper()
 	fields, errors := plantedIn()
 	enqueue := func(kind string, payload map[string]any) {
-		body, err := json.Marshal(map[string]any{"type": kind, "payload": payload, "max_attempts": 1, "metadata": map[string]any{"token": "PLANTEDmeta"}})
+		body, err := json.Marshal(map[string]any{"type": kind, "payload": payload, "max_attempts": 1,
+			"metadata": map[string]any{"token": "PLANTEDmeta"}})
 		if err != nil {
 			s.t.Fatal(err)
 		}
@@ -117,9 +125,12 @@ func plantAll(s *service, admin http.Header) (last string) {
 		s.ask(201, "POST", "/api/v1/jobs", string(body), admin, &made)
 		last = made.ID
 	}
-	s.ask(201, "POST", "/api/v1/webhooks", `{"url":"https://hook.invalid/PLANTEDpath?key=PLANTEDquery","events":["job.failed"]}`, admin, nil)
+	s.ask(201, "POST", "/api/v1/webhooks",
+		`{"url":"https://hook.invalid/PLANTEDpath?key=PLANTEDquery","events":["job.failed"]}`, admin, nil)
 	enqueue("cache.clear", fields)
-	letter := map[string]any{"to": "a@b.example", "subject": "Reset your password", "body": "<a href='https://demo.example/password/reset/PLANTEDlink'>reset</a>", "data": map[string]any{"code": "PLANTEDcode"}}
+	letter := map[string]any{"to": "a@b.example", "subject": "Reset your password",
+		"body": "<a href='https://demo.example/password/reset/PLANTEDlink'>reset</a>", "data": map[string]any{
+			"code": "PLANTEDcode"}}
 	enqueue("mail.send", letter)
 	waiting, err := json.Marshal(map[string]any{"type": "mail.send", "payload": letter, "delay": 3600})
 	if err != nil {
@@ -142,16 +153,21 @@ func readerPaths(t *testing.T, s *service, reader http.Header, last string) []st
 	s.ask(200, "GET", "/api/openapi.json", "", nil, &document)
 	var jobs struct{ Items []struct{ ID string } }
 	s.ask(200, "GET", "/api/v1/jobs?limit=200", "", reader, &jobs)
-	paths := []string{"/api/v1/jobs?limit=200", "/api/admin/jobs?limit=200", "/api/v1/runs?limit=200", "/api/v1/webhooks/1/deliveries", "/admin", "/admin/jobs", "/admin/failed", "/admin/failed/export", "/admin/queues", "/admin/workers",
-		"/admin/schedules", "/admin/backups", "/admin/mail", "/admin/mail/templates", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/usage", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
+	paths := []string{"/api/v1/jobs?limit=200", "/api/admin/jobs?limit=200", "/api/v1/runs?limit=200",
+		"/api/v1/webhooks/1/deliveries", "/admin", "/admin/jobs", "/admin/failed", "/admin/failed/export",
+		"/admin/queues", "/admin/workers",
+		"/admin/schedules", "/admin/backups", "/admin/mail", "/admin/mail/templates", "/admin/media", "/admin/sitemap",
+		"/admin/analytics", "/admin/usage", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
 	for path, methods := range document.Paths {
 		if _, reads := methods["get"]; !reads || strings.HasSuffix(path, "/events") {
 			continue
 		}
-		paths = append(paths, strings.NewReplacer("{id}", last, "{name}", "cmsjobs", "{address}", "x@y.example").Replace(path))
+		paths = append(paths, strings.NewReplacer("{id}", last, "{name}", "cmsjobs", "{address}",
+			"x@y.example").Replace(path))
 	}
 	for _, j := range jobs.Items {
-		for _, form := range []string{"/admin/jobs/%s", "/api/v1/jobs/%s", "/api/admin/jobs/%s", "/api/v1/jobs/%s/runs", "/api/v1/jobs/%s/log", "/api/v1/jobs/%s/explain"} {
+		for _, form := range []string{"/admin/jobs/%s", "/api/v1/jobs/%s", "/api/admin/jobs/%s",
+			"/api/v1/jobs/%s/runs", "/api/v1/jobs/%s/log", "/api/v1/jobs/%s/explain"} {
 			paths = append(paths, fmt.Sprintf(form, j.ID))
 		}
 	}
@@ -205,7 +221,8 @@ type endedJob struct {
 // awaitEnd waits until a job has ended for good.
 func (s *service) awaitEnd(id string, who http.Header) (job endedJob) {
 	s.t.Helper()
-	for deadline := time.Now().Add(2 * time.Minute); job.Status != "completed" && job.Status != "failed"; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(2 * time.Minute); job.Status != "completed" &&
+		job.Status != "failed"; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("the job %s is %s\n%s", id, job.Status, s.log())
 		}
@@ -221,8 +238,10 @@ func historyTexts(t *testing.T, dsn string) string {
 	db := openSQLite(t, dsn)
 	defer db.Close()
 	var all []string
-	for _, query := range []string{"SELECT COALESCE(error, '') || COALESCE(result, '') FROM cmsjobs_runs", "SELECT COALESCE(data, '') FROM cmsjobs_runs WHERE type = 'mail.send'", "SELECT line FROM cmsjobs_job_logs",
-		"SELECT exception FROM failed_jobs", "SELECT message FROM cmsjobs_failures", "SELECT target || detail FROM cmsjobs_audit", "SELECT running FROM cmsjobs_workers"} {
+	for _, query := range []string{"SELECT COALESCE(error, '') || COALESCE(result, '') FROM cmsjobs_runs",
+		"SELECT COALESCE(data, '') FROM cmsjobs_runs WHERE type = 'mail.send'", "SELECT line FROM cmsjobs_job_logs",
+		"SELECT exception FROM failed_jobs", "SELECT message FROM cmsjobs_failures",
+		"SELECT target || detail FROM cmsjobs_audit", "SELECT running FROM cmsjobs_workers"} {
 		var list []string
 		if err := db.Select(&list, query); err != nil {
 			t.Fatalf("%s: %v", query, err)

@@ -66,14 +66,16 @@ func testTheCMSsAdministratorsSignIn(t *testing.T, engine jobstest.Engine) {
 	}
 	for _, statement := range []string{
 		"INSERT INTO activations (user_id, code, completed) VALUES (2, 'x', 1), (3, 'y', 1), (4, 'z', 0)",
-		`INSERT INTO roles (id, slug, name, permissions, created_by, updated_by) VALUES (70, 'ops', 'Ops', '{"cmsjobs.operate":true}', 1, 1)`,
+		`INSERT INTO roles (id, slug, name, permissions, created_by, updated_by) VALUES (70, 'ops', 'Ops',
+			'{"cmsjobs.operate":true}', 1, 1)`,
 		"INSERT INTO role_users (user_id, role_id) VALUES (2, 70)",
 	} {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)
 		}
 	}
-	s := startService(t, "http: {permissions: {cmsjobs.operate: operator}}\nschedule: {enabled: false}\n", "--dsn="+db.DSN)
+	s := startService(t, "http: {permissions: {cmsjobs.operate: operator}}\nschedule: {enabled: false}\n",
+		"--dsn="+db.DSN)
 
 	status, scopes, root := s.signIn("admin", "geheim")
 	if status != http.StatusCreated || strings.Join(scopes, " ") != "admin" {
@@ -93,7 +95,8 @@ func testTheCMSsAdministratorsSignIn(t *testing.T, engine jobstest.Engine) {
 	}
 
 	// The permission is taken away, the CMS signs the super user out everywhere.
-	for _, statement := range []string{"DELETE FROM role_users WHERE user_id = 2", "ALTER TABLE users ADD sessions_invalidated_at TIMESTAMP NULL",
+	for _, statement := range []string{"DELETE FROM role_users WHERE user_id = 2",
+		"ALTER TABLE users ADD sessions_invalidated_at TIMESTAMP NULL",
 		"UPDATE users SET sessions_invalidated_at = '2037-01-01 00:00:00' WHERE id = 1"} {
 		if _, err := db.Exec(statement); err != nil {
 			t.Fatal(err)

@@ -65,7 +65,8 @@ func TestDeadWorkersAreNoticedWithinTwoMinutes(t *testing.T) {
 			fired := time.Since(killed)
 			last := s.told.lastPing()
 			s.quiet(t, last)
-			t.Logf("%s: %s fired after %.0f s, the last call of the monitor came after %.0f s", c.name, c.alert, fired.Seconds(), max(last.Sub(killed), 0).Seconds())
+			t.Logf("%s: %s fired after %.0f s, the last call of the monitor came after %.0f s", c.name, c.alert,
+				fired.Seconds(), max(last.Sub(killed), 0).Seconds())
 		})
 	}
 }
@@ -87,8 +88,11 @@ func newSilence(t *testing.T, program string) *silence {
 	if os.Getenv("CMSJOBS_SOAK") == "1" {
 		scrape, evaluate, s.every = 15*time.Second, 15*time.Second, time.Minute
 	}
-	s.lab = &conditionsLab{t: t, told: s.told, temporary: t.TempDir(), engine: jobstest.SQLite, flag: newDatabase(t, jobstest.SQLite, tables.Stock)}
-	s.lab.config = fmt.Sprintf("http: {public_metrics: true}\nschedule: {enabled: false}\nwebhook: {allow_private: [127.0.0.0/8]}\nnotify: {mail: false, cms: false}\nconditions: {off: [no_backup], every: %s, ping_url: %q, ping_every: %s}\n%%s",
+	s.lab = &conditionsLab{t: t, told: s.told, temporary: t.TempDir(), engine: jobstest.SQLite,
+		flag: newDatabase(t, jobstest.SQLite, tables.Stock)}
+	s.lab.config = fmt.Sprintf("http: {public_metrics: true}\nschedule: {enabled: false}\nwebhook: {allow_private: "+
+		"[127.0.0.0/8]}\nnotify: {mail: false, cms: false}\nconditions: {off: [no_backup], every: %s, ping_url: %q, "+
+		"ping_every: %s}\n%%s",
 		min(evaluate, 10*time.Second), s.told.URL+"/ping", s.every)
 	s.lab.web = s.lab.process("", "CMSJOBS_QUEUE_WORKER=false")
 	s.lab.web.start()
@@ -101,7 +105,8 @@ func newSilence(t *testing.T, program string) *silence {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.ask = startPrometheusWith(t, program, fmt.Sprintf("global: {scrape_interval: %s, evaluation_interval: %s}\nrule_files: [%q]\nscrape_configs: [{job_name: cmsjobs, static_configs: [{targets: [%q]}]}]\n",
+	s.ask = startPrometheusWith(t, program, fmt.Sprintf("global: {scrape_interval: %s, evaluation_interval: "+
+		"%s}\nrule_files: [%q]\nscrape_configs: [{job_name: cmsjobs, static_configs: [{targets: [%q]}]}]\n",
 		scrape, evaluate, rules, strings.TrimPrefix(s.lab.web.url, "http://")))
 	return s
 }

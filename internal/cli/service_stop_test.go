@@ -172,7 +172,8 @@ func TestTermEndsTheProcessWithinItsGraceWhateverAClientDoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if _, err := c.Write([]byte("POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")); err != nil {
+	if _, err := c.Write(
+		[]byte("POST /login HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n")); err != nil {
 		t.Fatal(err)
 	}
 	time.Sleep(300 * time.Millisecond) // the server has begun to read

@@ -79,7 +79,8 @@ func newService(t *testing.T, config string, flags ...string) *service {
 	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &service{t: t, flags: flags, done: make(chan struct{}), env: []string{"CMSJOBS_CONFIG=" + file, "CMSJOBS_HTTP_LISTEN=127.0.0.1:0",
+	s := &service{t: t, flags: flags, done: make(chan struct{}), env: []string{
+		"CMSJOBS_CONFIG=" + file, "CMSJOBS_HTTP_LISTEN=127.0.0.1:0",
 		"CMSJOBS_LOG_FORMAT=json", "PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir()}}
 	s.cmd = exec.Command(path, append(slices.Clone(flags), "run")...)
 	return s
@@ -175,7 +176,8 @@ func (s *service) command(args ...string) string {
 func (s *service) token(scopes string) string {
 	s.t.Helper()
 	var made struct{ Secret string }
-	if err := json.Unmarshal([]byte(s.command("--json", "token", "create", "test", "--scopes", scopes)), &made); err != nil {
+	if err := json.Unmarshal([]byte(s.command("--json", "token", "create", "test", "--scopes", scopes)),
+		&made); err != nil {
 		s.t.Fatal(err)
 	}
 	return made.Secret

@@ -45,12 +45,14 @@ func TestAJobIsTracedFromItsEnqueueToItsEnd(t *testing.T) {
 		}
 	}))
 	defer collector.Close()
-	s := startService(t, fmt.Sprintf("schedule: {enabled: false}\ntelemetry: {traces: %q}\n", collector.URL+"/v1/traces"), newDatabase(t, jobstest.MySQL, tables.Extended))
+	s := startService(t, fmt.Sprintf("schedule: {enabled: false}\ntelemetry: {traces: %q}\n", collector.URL+
+		"/v1/traces"), newDatabase(t, jobstest.MySQL, tables.Extended))
 	header := bearer(s.token("admin"))
 	header.Set("Traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01")
 	var made struct{ ID, Status string }
 	s.ask(201, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe"}`, header, &made)
-	for deadline := time.Now().Add(time.Minute); made.Status != "completed" && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); made.Status != "completed" &&
+		time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
 		s.ask(200, "GET", "/api/v1/jobs/"+made.ID, "", header, &made)
 	}
 	s.stop() // sends what is left

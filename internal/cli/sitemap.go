@@ -13,18 +13,25 @@ import (
 )
 
 // errNoFolder says why there are no sitemaps here.
-var errNoFolder = app.UsageError{Err: errors.New("where the sitemap goes is not known: name the CMS's folder (--cms DIR), or set sitemap.dir")}
+var errNoFolder = app.UsageError{Err: errors.New("where the sitemap goes is not known: name the CMS's folder (--cms " +
+	"DIR), or set sitemap.dir")}
 
 func (a *commandLine) sitemapCommand() *cobra.Command {
-	c := &cobra.Command{Use: "sitemap", Short: "Write and check the sitemap by hand", Example: "  cmsjobs --cms /var/www/site sitemap generate\n  cmsjobs --cms /var/www/site sitemap check"}
+	c := &cobra.Command{Use: "sitemap", Short: "Write and check the sitemap by hand",
+		Example: "  cmsjobs --cms /var/www/site sitemap generate\n  cmsjobs --cms /var/www/site sitemap check"}
 	var force bool
-	generate := &cobra.Command{Use: "generate", Short: "Write the sitemap now, without the queue", Example: "  cmsjobs sitemap generate --force", Args: cobra.NoArgs,
+	generate := &cobra.Command{Use: "generate", Short: "Write the sitemap now, without the queue",
+		Example: "  cmsjobs sitemap generate --force", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error { return a.writeSitemap(ctx, r, force) })
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.writeSitemap(ctx, r, force)
+			})
 		}}
 	generate.Flags().BoolVar(&force, "force", false, "also when nothing changed")
-	c.AddCommand(generate, &cobra.Command{Use: "check", Short: "Check the files against sitemaps.org's rules and the database", Example: "  cmsjobs sitemap check --json", Args: cobra.NoArgs,
-		Long: "Reads the files in the folder and reports what is wrong with them.\n\nExit codes: 0 no problems · 1 problems found",
+	c.AddCommand(generate, &cobra.Command{Use: "check", Short: "Check the files against sitemaps.org's rules and the " +
+		"database", Example: "  cmsjobs sitemap check --json", Args: cobra.NoArgs,
+		Long: "Reads the files in the folder and reports what is wrong with them.\n\nExit codes: 0 no problems · 1 " +
+			"problems found",
 		RunE: func(c *cobra.Command, _ []string) error { return a.withServices(c, a.checkSitemap) }})
 	return c
 }
@@ -54,7 +61,8 @@ func (a *commandLine) checkSitemap(ctx context.Context, r *app.Services) error {
 	}
 	n := func(v int) string { return strconv.Itoa(v) }
 	if err := a.list(report, []string{"FILES", "URLS", "PROBLEMS", "MISSING", "EXTRA", "STALE", "TWICE"},
-		[][]string{{n(report.Files), n(report.URLs), n(report.Found), n(report.Missing), n(report.Extra), n(report.Stale), n(report.Twice)}}, ""); err != nil {
+		[][]string{{n(report.Files), n(report.URLs), n(report.Found), n(report.Missing), n(report.Extra),
+			n(report.Stale), n(report.Twice)}}, ""); err != nil {
 		return err
 	}
 	if !a.global.json {

@@ -20,7 +20,8 @@ func sampleSite(t *testing.T) (dir string, db *sqlx.DB) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "site")
 	want(t, call(t, nil, "demo", "--seed-only", "--dir", dir), 0)
-	db, err := sqlx.Open("sqlite", "file:"+filepath.Join(dir, "database", "database.sqlite")+"?_pragma=busy_timeout(10000)")
+	db, err := sqlx.Open("sqlite", "file:"+filepath.Join(dir, "database", "database.sqlite")+
+		"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,8 +41,10 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 	t.Cleanup(server.Close)
 	on := func(args ...string) result {
 		t.Helper()
-		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.target=s3", "--set", "sitemap.dir=maps", "--set", "sitemap.gzip=true", "--set", "sitemap.per_file=100",
-			"--set", "storage.s3.bucket=site", "--set", "storage.s3.endpoint=" + server.URL, "--set", "storage.s3.path_style=true",
+		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.target=s3", "--set", "sitemap.dir=maps",
+			"--set", "sitemap.gzip=true", "--set", "sitemap.per_file=100",
+			"--set", "storage.s3.bucket=site", "--set", "storage.s3.endpoint=" + server.URL, "--set",
+			"storage.s3.path_style=true",
 			"--set", "storage.s3.access_key=key", "--set", "storage.s3.secret_key=secret"}, args...)...)
 	}
 	work := func(wants string) {
@@ -58,12 +61,14 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 			Loc string `xml:"loc"`
 		} `xml:"sitemap"`
 	}{}
-	if err := xml.Unmarshal([]byte(object(t, backend, "maps/sitemap.xml")), &index); err != nil || len(index.Maps) != 6 {
+	if err := xml.Unmarshal([]byte(object(t, backend, "maps/sitemap.xml")), &index); err != nil ||
+		len(index.Maps) != 6 {
 		t.Fatalf("%+v, %v", index, err)
 	}
 	for _, m := range index.Maps {
 		name := strings.TrimPrefix(m.Loc, "https://demo.example/")
-		if text := object(t, backend, "maps/"+name); !strings.Contains(text, "<urlset") || object(t, backend, "maps/"+name+".gz") == "" {
+		if text := object(t, backend, "maps/"+name); !strings.Contains(text, "<urlset") ||
+			object(t, backend, "maps/"+name+".gz") == "" {
 			t.Errorf("%s is %.80s", name, text)
 		}
 	}
@@ -106,7 +111,8 @@ func TestAFailedSitemapIsToldToTheAdministrators(t *testing.T) {
 	mails := filepath.Join(t.TempDir(), "mails")
 	on := func(args ...string) result {
 		t.Helper()
-		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.dir=" + filepath.Join(dir, "nowhere"), "--set", "mail.driver=files", "--set", "mail.dir=" + mails,
+		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.dir=" + filepath.Join(dir, "nowhere"),
+			"--set", "mail.driver=files", "--set", "mail.dir=" + mails,
 			"--set", "mail.admin=boss@demo.example"}, args...)...)
 	}
 	uuid := answer[struct{ ID string }](t, on("--json", "enqueue", "sitemap.generate", "{}", "--max-attempts", "1")).ID
@@ -114,7 +120,8 @@ func TestAFailedSitemapIsToldToTheAdministrators(t *testing.T) {
 	want(t, on("work", "--stop-when-empty"), 0) // what it reported at its end
 	want(t, on("jobs", "show", uuid), 0, "failed", "must exist and be writable")
 	var titles []string
-	if err := db.Select(&titles, "SELECT title FROM admin_notifications WHERE title LIKE '%sitemap%'"); err != nil || len(titles) != 1 || titles[0] != "sitemap.generate failed" {
+	if err := db.Select(&titles, "SELECT title FROM admin_notifications WHERE title LIKE '%sitemap%'"); err != nil ||
+		len(titles) != 1 || titles[0] != "sitemap.generate failed" {
 		t.Errorf("the CMS shows %q, %v", titles, err)
 	}
 	letters, err := filepath.Glob(filepath.Join(mails, "*.eml"))
@@ -127,7 +134,8 @@ func TestAFailedSitemapIsToldToTheAdministrators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if regexp.MustCompile(`(?m)^Subject: .*sitemap\.generate failed`).Match(text) && strings.Contains(string(text), "boss@demo.example") {
+		if regexp.MustCompile(`(?m)^Subject: .*sitemap\.generate failed`).Match(text) &&
+			strings.Contains(string(text), "boss@demo.example") {
 			told++
 		}
 	}

@@ -49,7 +49,9 @@ the service itself enqueues. It needs no database.`,
 
 func (a *commandLine) listTypes(views []ops.TypeView) error {
 	cells := ops.Each(views, func(v ops.TypeView) []string {
-		return []string{v.Name, v.Queue, strconv.Itoa(v.MaxAttempts), milliseconds(v.TimeoutMS).String(), string(v.Example)}
+		return []string{v.Name, v.Queue, strconv.Itoa(v.MaxAttempts), milliseconds(v.TimeoutMS).String(),
+			string(v.Example)}
 	})
-	return a.list(ops.Items[ops.TypeView]{Items: views}, []string{"TYPE", "QUEUE", "ATTEMPTS", "TIMEOUT", "PAYLOAD"}, cells, "No types.")
+	return a.list(ops.Items[ops.TypeView]{Items: views}, []string{"TYPE", "QUEUE", "ATTEMPTS", "TIMEOUT", "PAYLOAD"},
+		cells, "No types.")
 }

@@ -37,7 +37,8 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 		{"config show --set backup.to=[ftp]", exitUsage, `"ftp" is none of`},
 		{"jobs stats", 0, "queued 0"},
 	} {
-		want(t, call(t, nil, append([]string{dsn, "--set", "backup.dir=" + t.TempDir()}, strings.Fields(c.args)...)...), c.code, c.says)
+		want(t, call(t, nil, append([]string{dsn, "--set", "backup.dir=" + t.TempDir()},
+			strings.Fields(c.args)...)...), c.code, c.says)
 	}
 	if r := call(t, nil, dsn, "--json", "jobs", "stats"); strings.Contains(r.out, "nosuchqueue") {
 		t.Error("a queue that nothing knows was paused")
@@ -55,7 +56,8 @@ func TestANumberThatTwoJobsHaveIsRefused(t *testing.T) {
 	db := openSQLite(t, dsn)
 	insertRow(t, db, "jobs", `{"type":"cmsjobs.probe","uuid":"11111111-1111-4111-8111-111111111111","data":{}}`)
 	insertRow(t, db, "failed_jobs", `{"type":"cmsjobs.probe","uuid":"22222222-2222-4222-8222-222222222222","data":{}}`)
-	want(t, call(t, nil, dsn, "jobs", "show", "1"), exitFault, "11111111-1111-4111-8111-111111111111 is queued", "22222222-2222-4222-8222-222222222222 is failed", "Say the UUID")
+	want(t, call(t, nil, dsn, "jobs", "show", "1"), exitFault, "11111111-1111-4111-8111-111111111111 is queued",
+		"22222222-2222-4222-8222-222222222222 is failed", "Say the UUID")
 	want(t, call(t, nil, dsn, "failed", "show", "1"), 0, "22222222-2222-4222-8222-222222222222")
 	list := call(t, nil, dsn, "jobs", "list")
 	want(t, list, 0, "11111111-1111-4111-8111-111111111111", "22222222-2222-4222-8222-222222222222", "–")
@@ -68,9 +70,11 @@ func TestANumberThatTwoJobsHaveIsRefused(t *testing.T) {
 
 func insertRow(t *testing.T, db *sqlx.DB, table, payload string) {
 	t.Helper()
-	statement, args := "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, 0, ?, ?)", []any{payload, time.Now().Unix(), time.Now().Unix()}
+	statement, args := "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, "+
+		"0, ?, ?)", []any{payload, time.Now().Unix(), time.Now().Unix()}
 	if table == "failed_jobs" {
-		statement, args = "INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES ('22222222-2222-4222-8222-222222222222', 'database', 'default', ?, 'no', ?)",
+		statement, args = "INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES "+
+			"('22222222-2222-4222-8222-222222222222', 'database', 'default', ?, 'no', ?)",
 			[]any{payload, time.Now().UTC().Format(time.DateTime)}
 	}
 	if _, err := db.Exec(statement, args...); err != nil {
@@ -86,7 +90,8 @@ func TestExplainNamesTheCause(t *testing.T) {
 	insertRow(t, openSQLite(t, dsn), "jobs", "no JSON at all")
 	want(t, call(t, nil, dsn, "jobs", "explain", "1"), 0, "not JSON")
 	quiet := []string{"CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false"}
-	id := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", `{"fail":"the bucket is gone"}`)).ID
+	id := answer[struct{ ID string }](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe",
+		`{"fail":"the bucket is gone"}`)).ID
 	want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
 	openSQLite(t, dsn).MustExec("UPDATE jobs SET available_at = available_at + 600")
 	r := call(t, quiet, dsn, "--json", "jobs", "explain", id)

@@ -18,7 +18,8 @@ func (a *commandLine) versionCommand() *cobra.Command {
 		Example: "  cmsjobs version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := map[string]string{"version": a.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" + runtime.GOARCH}
+			v := map[string]string{"version": a.Version, "go": runtime.Version(), "platform": runtime.GOOS + "/" +
+				runtime.GOARCH}
 			if info, ok := debug.ReadBuildInfo(); ok {
 				for _, s := range info.Settings {
 					if s.Key == "vcs.revision" {
@@ -36,7 +37,8 @@ func (a *commandLine) versionCommand() *cobra.Command {
 }
 
 func (a *commandLine) manCommand() *cobra.Command {
-	return &cobra.Command{Use: "man DIR", Short: "Write manual pages into a folder", Example: "  cmsjobs man /usr/local/share/man/man1 && man cmsjobs-backup", Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: "man DIR", Short: "Write manual pages into a folder",
+		Example: "  cmsjobs man /usr/local/share/man/man1 && man cmsjobs-backup", Args: cobra.ExactArgs(1),
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return err
@@ -45,7 +47,8 @@ func (a *commandLine) manCommand() *cobra.Command {
 			epoch := time.Unix(0, 0).UTC()
 			root := c.Root()
 			root.DisableAutoGenTag = true
-			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "CMSJOBS", Section: "1", Source: "cmsjobs " + a.Version, Date: &epoch}, args[0]); err != nil {
+			if err := doc.GenManTree(root, &doc.GenManHeader{Title: "CMSJOBS", Section: "1", Source: "cmsjobs " +
+				a.Version, Date: &epoch}, args[0]); err != nil {
 				return fmt.Errorf("writing the manual pages: %w", err)
 			}
 			return nil

@@ -22,14 +22,16 @@ func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
 	}
 	server := httptest.NewServer(gofakes3.New(backend, gofakes3.WithoutVersioning()).Server())
 	t.Cleanup(server.Close)
-	for key, value := range map[string]string{"media_driver": "s3", "media_aws_access_key_id": "key", "media_aws_secret_key": "secret", "media_aws_default_region": "us-east-1",
+	for key, value := range map[string]string{"media_driver": "s3", "media_aws_access_key_id": "key",
+		"media_aws_secret_key": "secret", "media_aws_default_region": "us-east-1",
 		"media_aws_bucket": "media", "media_aws_endpoint": server.URL, "media_aws_use_path_style_endpoint": "1"} {
 		db.MustExec(`INSERT INTO settings ("key", value) VALUES (?, ?)`, key, value)
 	}
 	photo := bytes.Repeat([]byte("photo \x00\xff"), 500_000) // read in several turns
 	put := func(key string, content []byte) {
 		t.Helper()
-		if _, err := backend.PutObject("media", key, map[string]string{}, bytes.NewReader(content), int64(len(content)), nil); err != nil {
+		if _, err := backend.PutObject("media", key, map[string]string{}, bytes.NewReader(content),
+			int64(len(content)), nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -23,10 +23,13 @@ import (
 func TestSearchEnginesAndBucketsHaveBreakers(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	r := &app.Services{Breakers: breaker.New(db.DB, breaker.Config{Failures: 2}), Log: slog.New(slog.DiscardHandler)}
-	ill := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	ill := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
 	defer ill.Close()
 
-	client := r.SearchEngines(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	client := r.SearchEngines(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{
+		netip.MustParsePrefix("127.0.0.0/8")}})
 	post := func(address string) error {
 		answer, err := client.Post(address, "application/json", strings.NewReader("{}"))
 		if err == nil {
@@ -48,7 +51,8 @@ func TestSearchEnginesAndBucketsHaveBreakers(t *testing.T) {
 		}
 	}
 
-	store, err := r.OpenMedia(t.Context(), cms.MediaPlace{Bucket: cms.MediaBucket{Name: "pictures", Endpoint: ill.URL, PathStyle: true, AccessKey: "a", Secret: "s"}})
+	store, err := r.OpenMedia(t.Context(), cms.MediaPlace{
+		Bucket: cms.MediaBucket{Name: "pictures", Endpoint: ill.URL, PathStyle: true, AccessKey: "a", Secret: "s"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,7 +68,8 @@ func TestSearchEnginesAndBucketsHaveBreakers(t *testing.T) {
 		t.Error("a bucket that is out is asked again")
 	}
 	list, err := r.OpenBreakers(t.Context())
-	if err != nil || len(list) != 2 || list[0].Name != "indexnow:"+strings.TrimPrefix(ill.URL, "http://") || list[1].Name != "s3:pictures" {
+	if err != nil || len(list) != 2 || list[0].Name != "indexnow:"+strings.TrimPrefix(ill.URL, "http://") ||
+		list[1].Name != "s3:pictures" {
 		t.Errorf("open are %+v (%v)", list, err)
 	}
 }

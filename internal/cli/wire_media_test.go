@@ -22,10 +22,13 @@ import (
 func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 	c := config.Default()
 	c.Media = config.Media{
-		Sizes: []string{"card:400x300", "wide:1200x0:fit"}, Widths: []int{640}, Name: "{name}_{size}.{ext}", Quality: 82, Copies: []string{"webp"},
+		Sizes: []string{"card:400x300", "wide:1200x0:fit"}, Widths: []int{640}, Name: "{name}_{size}.{ext}",
+		Quality: 82, Copies: []string{"webp"},
 		Optimize: true, KeepEXIF: true, KeepICC: true, Placeholder: true, Position: "top", Animations: "copy",
-		Watermark: config.Watermark{Enabled: true, Source: "m.png", Percent: 20, Opacity: 40, Position: "left", X: 3, Y: 4, Folders: []string{"7"}},
-		Memory:    100 << 20, AtOnce: 3, MaxFile: 5 << 20, Isolate: true, IsolateMemory: 200 << 20, IsolateTime: 9 * time.Second,
+		Watermark: config.Watermark{Enabled: true, Source: "m.png", Percent: 20, Opacity: 40, Position: "left", X: 3,
+			Y: 4, Folders: []string{"7"}},
+		Memory: 100 << 20, AtOnce: 3, MaxFile: 5 << 20, Isolate: true, IsolateMemory: 200 << 20,
+		IsolateTime: 9 * time.Second,
 	}
 	r := &app.Services{Self: "/usr/bin/cmsjobs", Config: &config.Loaded{Config: c}}
 	got, err := r.MediaOptions()
@@ -38,9 +41,11 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 		Sizes:  []media.Size{{Name: "card", Width: 400, Height: 300}, {Name: "wide", Width: 1200, Fit: true}},
 		Widths: []int{640}, Name: "{name}_{size}.{ext}", Position: "top", Quality: 82, Copies: []string{"webp"},
 		Optimize: true, KeepEXIF: true, KeepICC: true, Placeholder: true, Animations: picture.Copy,
-		Watermark: &media.Watermark{Source: "m.png", Percent: 20, Opacity: 40, Position: "left", X: 3, Y: 4, Folders: []string{"7"}},
-		Limits:    limits, Memory: 100 << 20, AtOnce: 3,
-		Apart: isolate.Renderer{Command: []string{"/usr/bin/cmsjobs", "media", "render"}, Memory: 200 << 20, Time: 9 * time.Second},
+		Watermark: &media.Watermark{Source: "m.png", Percent: 20, Opacity: 40, Position: "left", X: 3, Y: 4,
+			Folders: []string{"7"}},
+		Limits: limits, Memory: 100 << 20, AtOnce: 3,
+		Apart: isolate.Renderer{Command: []string{"/usr/bin/cmsjobs", "media", "render"}, Memory: 200 << 20,
+			Time: 9 * time.Second},
 	}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %+v\nwant %+v", got, want)
@@ -55,7 +60,8 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 func TestTheProgramRendersOnePicture(t *testing.T) {
 	var animation bytes.Buffer
 	frame := image.NewPaletted(image.Rect(0, 0, 80, 60), color.Palette{color.Black, color.White})
-	if err := gif.EncodeAll(&animation, &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{3, 3}}); err != nil {
+	if err := gif.EncodeAll(&animation, &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{
+		3, 3}}); err != nil {
 		t.Fatal(err)
 	}
 	program, err := binary()
@@ -63,7 +69,8 @@ func TestTheProgramRendersOnePicture(t *testing.T) {
 		t.Fatal(err)
 	}
 	far := isolate.Renderer{Command: []string{program, "media", "render"}, Memory: 256 << 20, Time: time.Minute}
-	result, err := far.Render(context.Background(), picture.Generator{Limits: picture.DefaultLimits()}, animation.Bytes(), []picture.Spec{{Width: 40, Height: 30}})
+	result, err := far.Render(context.Background(), picture.Generator{Limits: picture.DefaultLimits()},
+		animation.Bytes(), []picture.Spec{{Width: 40, Height: 30}})
 	if err != nil || len(result.Renditions) != 1 || result.Renditions[0].Frames != 2 {
 		t.Errorf("%d renditions, %v", len(result.Renditions), err)
 	}
@@ -71,7 +78,8 @@ func TestTheProgramRendersOnePicture(t *testing.T) {
 	if err := png.Encode(&mark, image.NewGray(image.Rect(0, 0, 60, 40))); err != nil {
 		t.Fatal(err)
 	}
-	stamped, err := far.Stamp(context.Background(), picture.Generator{Limits: picture.DefaultLimits()}, mark.Bytes(), picture.Watermark{Mark: mark.Bytes(), Percent: 20, Opacity: 70})
+	stamped, err := far.Stamp(context.Background(), picture.Generator{Limits: picture.DefaultLimits()}, mark.Bytes(),
+		picture.Watermark{Mark: mark.Bytes(), Percent: 20, Opacity: 70})
 	if err != nil || !picture.Stamped(stamped) {
 		t.Errorf("%d bytes stamped, %v", len(stamped), err)
 	}

@@ -9,7 +9,8 @@ import (
 // workFlags are the flags of a worker and the keys that they set.
 var workFlags = map[string]string{
 	"queue": "queue.queues", "concurrency": "queue.concurrency", "prefetch": "queue.prefetch", "memory": "queue.memory",
-	"max-jobs": "queue.max_jobs", "max-time": "queue.max_time", "poll": "queue.poll", "grace": "queue.grace", "lease": "queue.lease", "name": "queue.worker_id",
+	"max-jobs": "queue.max_jobs", "max-time": "queue.max_time", "poll": "queue.poll", "grace": "queue.grace",
+	"lease": "queue.lease", "name": "queue.worker_id",
 }
 
 func addWorkFlags(c *cobra.Command) {
@@ -37,8 +38,9 @@ period and releases what still runs, uncounted. It ends a second after the grace
 A second signal ends the grace period at once.
 
 ` + exitHelp,
-		Example: "  cmsjobs --cms /var/www/site work\n  cmsjobs work --queue high,default -n 4\n  cmsjobs work --stop-when-empty",
-		Args:    cobra.NoArgs,
+		Example: "  cmsjobs --cms /var/www/site work\n  cmsjobs work --queue high,default -n 4\n  cmsjobs work " +
+			"--stop-when-empty",
+		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			open := a.openService
 			if o.Once || o.StopWhenEmpty { // anyone who starts these starts them again

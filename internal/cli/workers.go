@@ -56,10 +56,13 @@ func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
 	now := a.Now()
 	cells := ops.Each(views.Items, func(w ops.WorkerView) []string {
 		types := ops.Each(w.Running, func(j ops.RunningView) string { return j.Type })
-		return []string{w.ID, w.Status, strings.Join(w.Queues, ","), fmt.Sprintf("%d/%d", len(w.Running), w.Slots), strings.Join(types, ", "),
-			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10), humanize.IBytes(uint64(max(w.MemoryBytes, 0))), display.Ago(w.SeenAt, now)}
+		return []string{w.ID, w.Status, strings.Join(w.Queues, ","), fmt.Sprintf("%d/%d", len(w.Running), w.Slots),
+			strings.Join(types, ", "),
+			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10),
+			humanize.IBytes(uint64(max(w.MemoryBytes, 0))), display.Ago(w.SeenAt, now)}
 	})
-	return a.list(views, []string{"WORKER", "STATUS", "QUEUES", "BUSY", "RUNS", "DONE", "FAILED", "MEMORY", "SEEN"}, cells, "No worker has signed on. Start one: cmsjobs work")
+	return a.list(views, []string{"WORKER", "STATUS", "QUEUES", "BUSY", "RUNS", "DONE", "FAILED", "MEMORY", "SEEN"},
+		cells, "No worker has signed on. Start one: cmsjobs work")
 }
 
 // ordered tells the workers of this host to read their orders at once.

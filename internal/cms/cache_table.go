@@ -31,7 +31,8 @@ const cacheForever = 10 * 365 * 24 * time.Hour
 // Replace puts entries in place of all whose key begins with group, in one
 // transaction: readers see the old ones or the new ones. It returns the keys
 // that are no longer there. group must not be empty.
-func (c CacheTable) Replace(ctx context.Context, group string, now time.Time, entries iter.Seq2[CacheEntry, error]) (removed []string, err error) {
+func (c CacheTable) Replace(ctx context.Context, group string, now time.Time, entries iter.Seq2[CacheEntry, error]) (
+	removed []string, err error) {
 	old, err := c.Keys(ctx, group)
 	if err != nil {
 		return nil, err
@@ -47,10 +48,12 @@ func (c CacheTable) Replace(ctx context.Context, group string, now time.Time, en
 	return removed, tx.Commit()
 }
 
-func (c CacheTable) replace(ctx context.Context, tx *sql.Tx, old []string, expiration int64, entries iter.Seq2[CacheEntry, error]) ([]string, error) {
+func (c CacheTable) replace(ctx context.Context, tx *sql.Tx, old []string, expiration int64,
+	entries iter.Seq2[CacheEntry, error]) ([]string, error) {
 	db, quote := c.Site.DB, c.Site.quote
 	remove := db.Rebind(fmt.Sprintf("DELETE FROM %s WHERE %s = ?", quote(c.Site.Table("cache")), quote("key")))
-	insert := db.Rebind(fmt.Sprintf("INSERT INTO %s (%s, %s, %s) VALUES (?, ?, ?)", quote(c.Site.Table("cache")), quote("key"), quote("value"), quote("expiration")))
+	insert := db.Rebind(fmt.Sprintf("INSERT INTO %s (%s, %s, %s) VALUES (?, ?, ?)", quote(c.Site.Table("cache")),
+		quote("key"), quote("value"), quote("expiration")))
 	fresh := map[string]bool{}
 	for e, err := range entries {
 		if err != nil {
@@ -63,7 +66,8 @@ func (c CacheTable) replace(ctx context.Context, tx *sql.Tx, old []string, expir
 		if _, err := tx.ExecContext(ctx, remove, c.Prefix+e.Key); err != nil {
 			return nil, err
 		}
-		if _, err := tx.ExecContext(ctx, insert, c.Prefix+e.Key, "s:"+strconv.Itoa(len(e.Text))+`:"`+e.Text+`";`, expiration); err != nil {
+		if _, err := tx.ExecContext(ctx, insert, c.Prefix+e.Key, "s:"+strconv.Itoa(len(e.Text))+`:"`+e.Text+`";`,
+			expiration); err != nil {
 			return nil, err
 		}
 	}
@@ -87,10 +91,12 @@ func (c CacheTable) Keys(ctx context.Context, group string) ([]string, error) {
 		return nil, err
 	}
 	if !there {
-		return nil, errors.New("the CMS has no table cache: run php artisan cache:table there, or choose another target")
+		return nil,
+			errors.New("the CMS has no table cache: run php artisan cache:table there, or choose another target")
 	}
 	like := strings.NewReplacer("!", "!!", "%", "!%", "_", "!_").Replace(c.Prefix+group) + "%"
-	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s LIKE ? ESCAPE '!' ORDER BY 1", c.Site.quote("key"), c.Site.quote(c.Site.Table("cache")), c.Site.quote("key"))
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s LIKE ? ESCAPE '!' ORDER BY 1", c.Site.quote("key"),
+		c.Site.quote(c.Site.Table("cache")), c.Site.quote("key"))
 	var keys []string
 	if err := c.Site.DB.SelectContext(ctx, &keys, c.Site.DB.Rebind(query), like); err != nil {
 		return nil, fmt.Errorf("reading the CMS's cache: %w", err)
@@ -107,7 +113,8 @@ func (c CacheTable) Keys(ctx context.Context, group string) ([]string, error) {
 // Text reads a key back; false when it is not there or is no text.
 func (c CacheTable) Text(ctx context.Context, key string) (string, bool, error) {
 	var value string
-	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s = ?", c.Site.quote("value"), c.Site.quote(c.Site.Table("cache")), c.Site.quote("key"))
+	query := fmt.Sprintf("SELECT %s FROM %s WHERE %s = ?", c.Site.quote("value"), c.Site.quote(c.Site.Table("cache")),
+		c.Site.quote("key"))
 	err := c.Site.DB.GetContext(ctx, &value, c.Site.DB.Rebind(query), c.Prefix+key)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", false, nil

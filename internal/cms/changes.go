@@ -51,12 +51,14 @@ func (s *Site) Ahead(ctx context.Context, m Model, dateColumn string, now time.T
 	status := "c." + s.quote(m.StatusColumn)
 	var list []Entry
 	if m.Scheduled && q.has("created_at") {
-		if list, err = q.read(ctx, "c.created_at > ? AND "+status+" = ?", "c.created_at, c.id", limit, WallClock(now, q.zone), m.Published); err != nil {
+		if list, err = q.read(ctx, "c.created_at > ? AND "+status+" = ?", "c.created_at, c.id", limit,
+			WallClock(now, q.zone), m.Published); err != nil {
 			return nil, err
 		}
 	}
 	if dateColumn != "" {
-		drafts, err := q.read(ctx, "c."+s.quote(dateColumn)+" IS NOT NULL AND "+status+" IN ('draft', 'pending')", "c."+s.quote(dateColumn)+", c.id", limit)
+		drafts, err := q.read(ctx, "c."+s.quote(dateColumn)+" IS NOT NULL AND "+status+" IN ('draft', 'pending')",
+			"c."+s.quote(dateColumn)+", c.id", limit)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +70,8 @@ func (s *Site) Ahead(ctx context.Context, m Model, dateColumn string, now time.T
 // Changed lists rows in the order of one of their times ("updated_at" or
 // "created_at"), after a mark and up to a moment, at most limit, and the mark
 // behind the last of them.
-func (s *Site) Changed(ctx context.Context, m Model, column string, after ChangeCursor, upTo time.Time, limit int) ([]Entry, ChangeCursor, error) {
+func (s *Site) Changed(ctx context.Context, m Model, column string, after ChangeCursor, upTo time.Time, limit int) (
+	[]Entry, ChangeCursor, error) {
 	q, err := s.entries(ctx, m, "")
 	if err != nil || q == nil || !q.has(column) {
 		return nil, after, err
@@ -103,7 +106,8 @@ func (s *Site) MakePublic(ctx context.Context, m Model, id string, now time.Time
 	if q.has("updated_at") {
 		set, args = set+", updated_at = ?", append(args, WallClock(now, q.zone))
 	}
-	query := fmt.Sprintf("UPDATE %s SET %s WHERE id = ? AND %s IN ('draft', 'pending')", s.quote(s.Table(m.Table)), set, status)
+	query := fmt.Sprintf("UPDATE %s SET %s WHERE id = ? AND %s IN ('draft', 'pending')", s.quote(s.Table(m.Table)),
+		set, status)
 	r, err := s.DB.ExecContext(ctx, s.DB.Rebind(query), append(args, q.id(id))...)
 	if err != nil {
 		return false, fmt.Errorf("publishing %s %s: %w", m.Name, id, err)
@@ -133,7 +137,8 @@ func (s *Site) Address(ctx context.Context, m Model, id string, now time.Time) (
 	q := entries{site: s, columns: map[string]string{"id": columns["reference_id"]}}
 	var key string
 	var before sql.NullString
-	query := fmt.Sprintf("SELECT %s, %s FROM %s WHERE reference_type = ? AND reference_id = ? ORDER BY id LIMIT 1", s.quote("key"), prefix, s.quote(s.Table("slugs")))
+	query := fmt.Sprintf("SELECT %s, %s FROM %s WHERE reference_type = ? AND reference_id = ? ORDER BY id LIMIT 1",
+		s.quote("key"), prefix, s.quote(s.Table("slugs")))
 	err = s.DB.QueryRowContext(ctx, s.DB.Rebind(query), m.Class, q.id(id)).Scan(&key, &before)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
@@ -189,8 +194,10 @@ func (q *entries) read(ctx context.Context, where, order string, limit int, args
 		}
 		return "c." + s.quote(name)
 	}
-	query := fmt.Sprintf("SELECT c.id, %s, %s, %s, %s, %s FROM %s c WHERE %s ORDER BY %s LIMIT %d", column(q.model.StatusColumn), column(q.model.TitleColumn),
-		column("created_at"), column("updated_at"), column(q.dateColumn), s.quote(s.Table(q.model.Table)), where, order, limit)
+	query := fmt.Sprintf("SELECT c.id, %s, %s, %s, %s, %s FROM %s c WHERE %s ORDER BY %s LIMIT %d",
+		column(q.model.StatusColumn), column(q.model.TitleColumn),
+		column("created_at"), column("updated_at"), column(q.dateColumn), s.quote(s.Table(q.model.Table)), where,
+		order, limit)
 	rows, err := s.DB.QueryContext(ctx, s.DB.Rebind(query), args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the CMS's %s: %w", q.model.Name, err)

@@ -100,7 +100,8 @@ func (s *Site) Content(ctx context.Context, m Model, q ContentQuery) iter.Seq2[I
 // item checks a row. What is wrong with it is for the site's editors.
 func (r *row) item(from *reader) (Item, error) {
 	fault := func(reason string, args ...any) (Item, error) {
-		return Item{Model: from.model, ID: r.id}, &RowError{Table: from.model.Table, ID: r.id, Reason: fmt.Sprintf(reason, args...)}
+		return Item{Model: from.model, ID: r.id}, &RowError{Table: from.model.Table, ID: r.id,
+			Reason: fmt.Sprintf(reason, args...)}
 	}
 	switch {
 	case r.created.bad != "":

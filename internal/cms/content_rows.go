@@ -53,13 +53,15 @@ func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, er
 		return nil, err
 	}
 	if len(slugs) == 0 {
-		return nil, errors.New("the CMS has no table slugs, so nothing has an address; check the database name and DB_PREFIX")
+		return nil, errors.New("the CMS has no table slugs, so nothing has an address; check the database name and " +
+			"DB_PREFIX")
 	}
 	if q.Batch <= 0 {
 		q.Batch = defaultBatch
 	}
 	_, prefix := slugs["prefix"]
-	r := &reader{site: s, model: &m, query: q, zone: zone, columns: columns, prefix: prefix, fixed: settings.prefixOf(m), home: settings.homepage(),
+	r := &reader{site: s, model: &m, query: q, zone: zone, columns: columns, prefix: prefix,
+		fixed: settings.prefixOf(m), home: settings.homepage(),
 		numeric: strings.Contains(columns["id"], "int")}
 	r.batches = [2]*batch{{numeric: r.numeric}, {numeric: r.numeric}}
 	r.extras, err = s.extrasOf(ctx, m, q)
@@ -111,7 +113,8 @@ func (r *reader) read(ctx context.Context, b *batch) error {
 		wanted bool
 		name   string
 		target any
-	}{{true, "created_at", &at.created}, {true, "updated_at", &at.updated}, {r.query.Titles, r.model.TitleColumn, &title}, {r.query.Images, r.model.ImageColumn, &image}} {
+	}{{true, "created_at", &at.created}, {true, "updated_at", &at.updated},
+		{r.query.Titles, r.model.TitleColumn, &title}, {r.query.Images, r.model.ImageColumn, &image}} {
 		if _, there := r.columns[c.name]; there && c.wanted {
 			columns, targets = append(columns, "c."+r.site.quote(c.name)), append(targets, c.target)
 		}

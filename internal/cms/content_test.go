@@ -14,7 +14,9 @@ var jobstestNow = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 func TestPermalinks(t *testing.T) {
 	db := jobstest.Open(t, jobstest.SQLite)
 	db.MustExec("CREATE TABLE settings (\"key\" text, value text)")
-	site := &cms.Site{DB: db.DB, Env: cms.Env{"APP_URL": "https://old.example", "FORCE_ROOT_URL": "https://cms.example/shop/", "PUBLIC_SINGLE_ENDING_URL": "php"}}
+	site := &cms.Site{
+		DB: db.DB, Env: cms.Env{"APP_URL": "https://old.example", "FORCE_ROOT_URL": "https://cms.example/shop/",
+			"PUBLIC_SINGLE_ENDING_URL": "php"}}
 	set := func(key, value string) {
 		db.MustExec("DELETE FROM settings WHERE \"key\" = ?", key)
 		db.MustExec("INSERT INTO settings VALUES (?, ?)", key, value)
@@ -37,7 +39,8 @@ func TestPermalinks(t *testing.T) {
 	check(url(page, "2", "", "about"), "https://cms.example/shop/about.php")
 	set("public_single_ending_url", "html")
 	check(url(post, "1", "/news/", "a/b"), "https://cms.example/shop/news/a/b.html")
-	check(url(post, "1", "%%year%%/%%month%%/%%day%%", "100% ü?#"), "https://cms.example/shop/2026/11/11/100%25%20%C3%BC%3F%23.html")
+	check(url(post, "1", "%%year%%/%%month%%/%%day%%", "100% ü?#"),
+		"https://cms.example/shop/2026/11/11/100%25%20%C3%BC%3F%23.html")
 	set("show_on_front", "2")
 	check(url(page, "2", "", "about"), "https://cms.example/shop")
 	check(url(post, "2", "", "not-the-page"), "https://cms.example/shop/not-the-page.html")
@@ -55,7 +58,8 @@ func TestPermalinks(t *testing.T) {
 
 func TestOldSlugsTakeTheirPrefixFromTheSettings(t *testing.T) {
 	db := jobstest.Open(t, jobstest.SQLite)
-	for _, statement := range []string{`CREATE TABLE settings ("key" text, value text)`, `CREATE TABLE slugs (id integer, "key" text, reference_id integer, reference_type text)`,
+	for _, statement := range []string{`CREATE TABLE settings ("key" text, value text)`, `CREATE TABLE slugs (id
+		integer, "key" text, reference_id integer, reference_type text)`,
 		"CREATE TABLE posts (id integer, status text)", "CREATE TABLE tags (id integer, status text)",
 		`INSERT INTO settings VALUES ('permalink-botble-blog-models-post', 'news')`,
 		"INSERT INTO posts VALUES (1, 'published')", "INSERT INTO tags VALUES (1, 'published')",
@@ -81,7 +85,8 @@ func TestContentEndsWhenItsReaderDoes(t *testing.T) {
 	db := jobstest.Open(t, jobstest.SQLite)
 	db.MustExec(`CREATE TABLE slugs (id integer, "key" text, reference_id integer, reference_type text, prefix text)`)
 	db.MustExec("CREATE TABLE pages (id integer, status text)")
-	db.MustExec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO pages SELECT i, 'published' FROM n")
+	db.MustExec("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100) INSERT INTO pages " +
+		"SELECT i, 'published' FROM n")
 	site := &cms.Site{DB: db.DB}
 	n := 0
 	for range site.Content(t.Context(), cms.PageModel(), cms.ContentQuery{Batch: 3}) {

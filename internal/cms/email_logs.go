@@ -26,9 +26,11 @@ func (s *Site) LogEmail(ctx context.Context, e EmailLog) error {
 		return err
 	}
 	at := WallClock(e.At, zone)
-	query := fmt.Sprintf(`INSERT INTO %s (%s, %s, cc, bcc, subject, html_body, text_body, raw_body, debug_info, created_at, updated_at)
+	query := fmt.Sprintf(`INSERT INTO %s (%s, %s, cc, bcc, subject, html_body, text_body, raw_body, debug_info,
+		created_at, updated_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, s.quote(s.Table("email_logs")), s.quote("from"), s.quote("to"))
-	if _, err := s.DB.ExecContext(ctx, s.DB.Rebind(query), e.From, e.To, e.CC, e.BCC, e.Subject, e.HTML, e.Text, e.Raw, e.Debug, at, at); err != nil {
+	if _, err := s.DB.ExecContext(ctx, s.DB.Rebind(query), e.From, e.To, e.CC, e.BCC, e.Subject, e.HTML, e.Text, e.Raw,
+		e.Debug, at, at); err != nil {
 		return fmt.Errorf("writing the CMS's mail log: %w", err)
 	}
 	return nil

@@ -7,12 +7,14 @@ import (
 )
 
 func TestParseEnvReadsWhatLaravelReads(t *testing.T) {
-	got, err := ParseEnv(strings.NewReader("\ufeff# comment\nAPP_NAME=\"My \\\"Site\\\"\"\nexport APP_ENV=production # here\nAPP_URL=https://a.example/\n" +
+	got, err := ParseEnv(strings.NewReader("\ufeff# comment\nAPP_NAME=\"My \\\"Site\\\"\"\nexport APP_ENV=production " +
+		"# here\nAPP_URL=https://a.example/\n" +
 		"DB_PASSWORD='p#${x}'\nREDIS_PASSWORD=null\nMAIL_FROM_NAME=\"${APP_NAME}\"\nEMPTY=\nHASH=a#b\nUNKNOWN=${NOPE}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Env{"APP_NAME": `My "Site"`, "APP_ENV": "production", "APP_URL": "https://a.example/", "DB_PASSWORD": "p#${x}",
+	want := Env{"APP_NAME": `My "Site"`, "APP_ENV": "production", "APP_URL": "https://a.example/",
+		"DB_PASSWORD":    "p#${x}",
 		"REDIS_PASSWORD": "", "MAIL_FROM_NAME": `My "Site"`, "EMPTY": "", "HASH": "a#b", "UNKNOWN": "${NOPE}"}
 	if !maps.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
@@ -24,7 +26,8 @@ func TestParseEnvReadsWhatLaravelReads(t *testing.T) {
 
 func TestParseEnvNamesTheLineThatIsWrong(t *testing.T) {
 	for _, bad := range []string{"A=\"x", "A='x", "no equals sign"} {
-		if _, err := ParseEnv(strings.NewReader("OK=1\n" + bad)); err == nil || !strings.Contains(err.Error(), "line 2") {
+		if _, err := ParseEnv(strings.NewReader("OK=1\n" + bad)); err == nil ||
+			!strings.Contains(err.Error(), "line 2") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

@@ -63,7 +63,8 @@ func (e *extras) load(ctx context.Context, b *batch) error {
 	steps := []struct {
 		wanted bool
 		load   func(context.Context, *batch, any, any) error
-	}{{e.robots, e.loadRobots}, {e.translations != "", e.loadTranslations}, {e.slugTranslations, e.loadSlugs}, {e.languageRows, e.loadRows}}
+	}{{e.robots, e.loadRobots}, {e.translations != "", e.loadTranslations}, {e.slugTranslations, e.loadSlugs},
+		{e.languageRows, e.loadRows}}
 	for _, step := range steps {
 		if !step.wanted {
 			continue
@@ -104,7 +105,8 @@ func (e *extras) each(ctx context.Context, query string, args []any, columns int
 
 // loadRobots reads the SEO box: a JSON list of one object.
 func (e *extras) loadRobots(ctx context.Context, b *batch, first, last any) error {
-	query := fmt.Sprintf("SELECT reference_id, meta_value FROM %s WHERE meta_key = 'seo_meta' AND reference_type = ? AND reference_id >= ? AND reference_id <= ?",
+	query := fmt.Sprintf("SELECT reference_id, meta_value FROM %s WHERE meta_key = 'seo_meta' AND reference_type = ? "+
+		"AND reference_id >= ? AND reference_id <= ?",
 		e.site.quote(e.site.Table("meta_boxes")))
 	return e.each(ctx, query, []any{e.model.Class, first, last}, 2, func(v []nullText) {
 		if r := b.row(string(v[0])); r != nil && noIndex(string(v[1])) {
@@ -166,8 +168,10 @@ func (e *extras) foreign(code string) bool {
 func (e *extras) loadSlugs(ctx context.Context, b *batch, first, last any) error {
 	quote := e.site.quote
 	query := fmt.Sprintf(`SELECT s.reference_id, t.lang_code, t.%s, t.%s, CASE WHEN t.%s IS NULL THEN '1' ELSE '' END
-FROM %s s JOIN %s t ON t.slugs_id = s.id WHERE s.reference_type = ? AND s.reference_id >= ? AND s.reference_id <= ? ORDER BY s.id DESC`,
-		quote("key"), quote("prefix"), quote("prefix"), quote(e.site.Table("slugs")), quote(e.site.Table("slugs_translations")))
+FROM %s s JOIN %s t ON t.slugs_id = s.id WHERE s.reference_type = ? AND s.reference_id >= ? AND s.reference_id <= ?
+		ORDER BY s.id DESC`,
+		quote("key"), quote("prefix"), quote("prefix"), quote(e.site.Table("slugs")),
+		quote(e.site.Table("slugs_translations")))
 	return e.each(ctx, query, []any{e.model.Class, first, last}, 5, func(v []nullText) {
 		r := b.row(string(v[0]))
 		if r == nil || r.extra == nil {
@@ -197,14 +201,18 @@ func (e *extras) loadRows(ctx context.Context, b *batch, first, last any) error 
 	box, robots := "NULL", ""
 	if e.robots {
 		box = "x.meta_value"
-		robots = "LEFT JOIN " + quote(e.site.Table("meta_boxes")) + " x ON x.reference_id = b.reference_id AND x.reference_type = b.reference_type AND x.meta_key = 'seo_meta'"
+		robots = "LEFT JOIN " + quote(e.site.Table("meta_boxes")) + " x ON x.reference_id = b.reference_id AND " +
+			"x.reference_type = b.reference_type AND x.meta_key = 'seo_meta'"
 	}
 	where, args := e.public()
 	query := fmt.Sprintf(`SELECT a.reference_id, a.lang_meta_code, b.reference_id, b.lang_meta_code, s.%s, s.%s, %s
 FROM %s a JOIN %s b ON b.lang_meta_origin = a.lang_meta_origin AND b.reference_type = a.reference_type
-JOIN %s c ON c.id = b.reference_id JOIN %s s ON s.reference_id = b.reference_id AND s.reference_type = b.reference_type %s
-WHERE a.reference_type = ? AND a.reference_id >= ? AND a.reference_id <= ? AND %s ORDER BY a.reference_id, b.lang_meta_code, s.id`,
-		quote("key"), quote("prefix"), box, meta, meta, quote(e.site.Table(e.model.Table)), quote(e.site.Table("slugs")), robots, where)
+JOIN %s c ON c.id = b.reference_id JOIN %s s ON s.reference_id = b.reference_id AND s.reference_type = b.reference_type
+		%s
+WHERE a.reference_type = ? AND a.reference_id >= ? AND a.reference_id <= ? AND %s ORDER BY a.reference_id,
+		b.lang_meta_code, s.id`,
+		quote("key"), quote("prefix"), box, meta, meta, quote(e.site.Table(e.model.Table)),
+		quote(e.site.Table("slugs")), robots, where)
 	return e.each(ctx, query, append([]any{e.model.Class, first, last}, args...), 7, func(v []nullText) {
 		r := b.row(string(v[0]))
 		if r == nil {
@@ -212,10 +220,12 @@ WHERE a.reference_type = ? AND a.reference_id >= ? AND a.reference_id <= ? AND %
 		}
 		x := r.more()
 		x.language = string(v[1])
-		if v[2] == v[0] || x.has(string(v[3])) || v[4] == "" || unprintable(string(v[4])) != "" || noIndex(string(v[6])) {
+		if v[2] == v[0] || x.has(string(v[3])) || v[4] == "" || unprintable(string(v[4])) != "" ||
+			noIndex(string(v[6])) {
 			return
 		}
-		x.versions = append(x.versions, Version{Language: string(v[3]), ID: string(v[2]), Key: string(v[4]), Prefix: string(v[5])})
+		x.versions = append(x.versions, Version{Language: string(v[3]), ID: string(v[2]), Key: string(v[4]),
+			Prefix: string(v[5])})
 	})
 }
 

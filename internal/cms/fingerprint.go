@@ -44,16 +44,20 @@ func (s *Site) ContentDigest(ctx context.Context, m Model, q ContentQuery) ([]Di
 	ofClass := []any{r.model.Class}
 	parts = append(parts, digestPart{quote(s.Table("slugs")) + " c", slug, "c.reference_type = ?", ofClass})
 	if r.extras.robots {
-		parts = append(parts, digestPart{quote(s.Table("meta_boxes")) + " c", []string{"c.reference_id", "c.meta_value"}, "c.meta_key = 'seo_meta' AND c.reference_type = ?", ofClass})
+		parts = append(parts, digestPart{quote(s.Table("meta_boxes")) + " c",
+			[]string{"c.reference_id", "c.meta_value"}, "c.meta_key = 'seo_meta' AND c.reference_type = ?", ofClass})
 	}
 	if t := r.extras.translations; t != "" {
-		parts = append(parts, digestPart{quote(s.Table(t)) + " c", []string{"c.lang_code", "c." + quote(m.Table+"_id")}, "1 = 1", nil})
+		parts = append(parts,
+			digestPart{quote(s.Table(t)) + " c", []string{"c.lang_code", "c." + quote(m.Table+"_id")}, "1 = 1", nil})
 	}
 	if r.extras.slugTranslations {
-		parts = append(parts, digestPart{quote(s.Table("slugs_translations")) + " c", []string{"c.lang_code", "c.slugs_id", "c." + quote("key"), "c." + quote("prefix")}, "1 = 1", nil})
+		parts = append(parts, digestPart{quote(s.Table("slugs_translations")) + " c",
+			[]string{"c.lang_code", "c.slugs_id", "c." + quote("key"), "c." + quote("prefix")}, "1 = 1", nil})
 	}
 	if r.extras.languageRows {
-		parts = append(parts, digestPart{quote(s.Table("language_meta")) + " c", []string{"c.reference_id", "c.lang_meta_code", "c.lang_meta_origin"}, "c.reference_type = ?", ofClass})
+		parts = append(parts, digestPart{quote(s.Table("language_meta")) + " c",
+			[]string{"c.reference_id", "c.lang_meta_code", "c.lang_meta_origin"}, "c.reference_type = ?", ofClass})
 	}
 	digests := make([]Digest, len(parts))
 	for i, p := range parts {
@@ -85,7 +89,9 @@ func (s *Site) digest(ctx context.Context, p digestPart) (Digest, error) {
 
 // digestHere sums in this process: SQLite has no checksums, but is in it anyway.
 func (s *Site) digestHere(ctx context.Context, p digestPart) (Digest, error) {
-	rows, err := s.DB.QueryContext(ctx, s.DB.Rebind(fmt.Sprintf("SELECT %s FROM %s WHERE %s", strings.Join(p.columns, ", "), p.from, p.where)), p.args...)
+	rows, err := s.DB.QueryContext(ctx,
+		s.DB.Rebind(fmt.Sprintf("SELECT %s FROM %s WHERE %s", strings.Join(p.columns, ", "), p.from, p.where)),
+		p.args...)
 	if err != nil {
 		return Digest{}, err
 	}

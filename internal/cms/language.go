@@ -28,7 +28,8 @@ func (s *Site) Languages(ctx context.Context) ([]Language, error) {
 		return nil, nil
 	}
 	var list []Language
-	query := fmt.Sprintf("SELECT lang_code, lang_locale, lang_is_default <> 0 AS lang_is_default FROM %s ORDER BY lang_is_default DESC, lang_order, lang_id",
+	query := fmt.Sprintf("SELECT lang_code, lang_locale, lang_is_default <> 0 AS lang_is_default FROM %s ORDER BY "+
+		"lang_is_default DESC, lang_order, lang_id",
 		s.quote(s.Table("languages")))
 	if err := s.DB.SelectContext(ctx, &list, query); err != nil {
 		return nil, fmt.Errorf("reading the CMS's languages: %w", err)

@@ -62,7 +62,8 @@ func (s *Site) selectMedia(ctx context.Context, bin bool) (string, error) {
 		alive = "deleted_at IS NULL"
 	}
 	return fmt.Sprintf(`SELECT id, name, COALESCE(folder_id, 0) AS folder_id, COALESCE(mime_type, '') AS mime_type, url,
-		COALESCE(options, '') AS options, %s AS private FROM %s WHERE %s`, private, s.quote(s.Table("media_files")), alive), nil
+		COALESCE(options, '') AS options, %s AS private FROM %s WHERE %s`, private, s.quote(s.Table("media_files")),
+		alive), nil
 }
 
 // MediaFile finds a row by its id, or by its URL where id is empty. ErrNoMedia
@@ -116,7 +117,8 @@ func (s *Site) CountMediaFiles(ctx context.Context, f MediaFilter) (int64, error
 		return 0, err
 	}
 	var n int64
-	if err := s.DB.GetContext(ctx, &n, s.DB.Rebind("SELECT COUNT(*) FROM ("+query+where+") AS chosen"), args...); err != nil {
+	if err := s.DB.GetContext(ctx, &n, s.DB.Rebind("SELECT COUNT(*) FROM ("+query+where+") AS chosen"),
+		args...); err != nil {
 		return 0, fmt.Errorf("counting media files: %w", err)
 	}
 	return n, nil
@@ -171,7 +173,8 @@ func (s *Site) SetMediaOption(ctx context.Context, id, key string, value any) er
 		}
 		write, args := "UPDATE "+table+" SET options = ? WHERE id = ? AND options IS NULL", []any{merged, id}
 		if old.Valid {
-			write, args = "UPDATE "+table+" SET options = ? WHERE id = ? AND "+database.Of(s.DB).SameBytes("options"), append(args, old.String)
+			write, args = "UPDATE "+table+" SET options = ? WHERE id = ? AND "+database.Of(s.DB).SameBytes("options"),
+				append(args, old.String)
 		}
 		result, err := s.DB.ExecContext(ctx, s.DB.Rebind(write), args...)
 		if err != nil {

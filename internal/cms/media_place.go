@@ -43,7 +43,8 @@ func (b MediaBucket) String() string { return b.Driver + ":" + b.Name }
 func (b MediaBucket) GoString() string { return "cms.MediaBucket(" + b.String() + ")" }
 
 // bucketKeys are the middle of the settings' names (media_<middle>_bucket).
-var bucketKeys = map[string]string{"s3": "aws", "r2": "r2", "do_spaces": "do_spaces", "wasabi": "wasabi", "backblaze": "backblaze"}
+var bucketKeys = map[string]string{"s3": "aws", "r2": "r2", "do_spaces": "do_spaces", "wasabi": "wasabi",
+	"backblaze": "backblaze"}
 
 // MediaPlace finds where uploads lie, as core/media's RvMedia::getUploadPath
 // and its drivers do. It needs Root for local files.
@@ -53,7 +54,8 @@ func (s *Site) MediaPlace(settings Settings) (MediaPlace, error) {
 		folder, err := s.uploadFolder(settings)
 		return MediaPlace{Folder: folder}, err
 	case "bunnycdn":
-		return MediaPlace{}, errors.New("the CMS keeps its media at BunnyCDN, whose own protocol is not spoken here; use its S3-compatible driver")
+		return MediaPlace{}, errors.New("the CMS keeps its media at BunnyCDN, whose own protocol is not spoken here; " +
+			"use its S3-compatible driver")
 	default:
 		middle, known := bucketKeys[driver]
 		if !known {
@@ -75,9 +77,12 @@ func (s *Site) bucket(driver, prefix string, settings Settings) (MediaPlace, err
 		return settings.String(prefix+setting, fallback)
 	}
 	b := MediaBucket{
-		Driver: driver, AccessKey: get("access_key_id", "AWS_ACCESS_KEY_ID"), Secret: get("secret_key", "AWS_SECRET_ACCESS_KEY"),
-		Region: get("default_region", "AWS_DEFAULT_REGION"), Name: get("bucket", "AWS_BUCKET"), Endpoint: get("endpoint", "AWS_ENDPOINT"),
-		PathStyle: settings.Bool(prefix+"use_path_style_endpoint", driver == "r2" || driver == "s3" && s.Env["AWS_USE_PATH_STYLE_ENDPOINT"] == "true"),
+		Driver: driver, AccessKey: get("access_key_id", "AWS_ACCESS_KEY_ID"),
+		Secret: get("secret_key", "AWS_SECRET_ACCESS_KEY"),
+		Region: get("default_region", "AWS_DEFAULT_REGION"), Name: get("bucket", "AWS_BUCKET"),
+		Endpoint: get("endpoint", "AWS_ENDPOINT"),
+		PathStyle: settings.Bool(prefix+"use_path_style_endpoint", driver == "r2" || driver == "s3" &&
+			s.Env["AWS_USE_PATH_STYLE_ENDPOINT"] == "true"),
 	}
 	b.Foreign = away || driver != "s3"
 	place := MediaPlace{Bucket: b}
@@ -91,7 +96,8 @@ func (s *Site) bucket(driver, prefix string, settings Settings) (MediaPlace, err
 		}
 	}
 	if b.Name == "" {
-		return MediaPlace{}, fmt.Errorf("the CMS's media driver is %s, but its setting %sbucket is empty", driver, prefix)
+		return MediaPlace{}, fmt.Errorf("the CMS's media driver is %s, but its setting %sbucket is empty", driver,
+			prefix)
 	}
 	return place, nil
 }

@@ -25,8 +25,9 @@ const maxPHP = 1 << 20
 var (
 	configSizes = regexp.MustCompile(`(?s)['"]sizes['"]\s*=>\s*(?:\[|array\s*\()(.*?)(?:\]|\))`)
 	configSize  = regexp.MustCompile(`['"]([\w-]+)['"]\s*=>\s*['"](\d+|auto)x(\d+|auto)['"]`)
-	addSize     = regexp.MustCompile(`addSize\s*\(\s*['"]([\w-]+)['"]\s*,\s*['"]?(\d+|auto|null)['"]?\s*(?:,\s*['"]?(\d+|auto|null)['"]?\s*)?,?\s*\)`)
-	folderName  = regexp.MustCompile(`^[\w.-]+$`)
+	addSize     = regexp.MustCompile(
+		`addSize\s*\(\s*['"]([\w-]+)['"]\s*,\s*['"]?(\d+|auto|null)['"]?\s*(?:,\s*['"]?(\d+|auto|null)['"]?\s*)?,?\s*\)`)
+	folderName = regexp.MustCompile(`^[\w.-]+$`)
 )
 
 // MediaSizes lists the sizes of thumbnails: the core's (150×150, or what its

@@ -50,7 +50,8 @@ func TestUploadsLieInOneOfFivePlaces(t *testing.T) {
 		{linked, nil, nil, "storage/app/public"},
 		{plain, nil, Env{"RV_MEDIA_USE_STORAGE_SYMLINK": "true"}, "storage/app/public"},
 		{plain, nil, Env{"RV_MEDIA_DEFAULT_UPLOAD_FOLDER": "files"}, "public/files"},
-		{linked, Settings{"media_customize_upload_path": "1", "media_upload_path": "/a/b/"}, Env{"RV_MEDIA_DEFAULT_UPLOAD_FOLDER": "files"}, "public/a/b"},
+		{linked, Settings{"media_customize_upload_path": "1", "media_upload_path": "/a/b/"},
+			Env{"RV_MEDIA_DEFAULT_UPLOAD_FOLDER": "files"}, "public/a/b"},
 		{plain, Settings{"media_customize_upload_path": "0", "media_upload_path": "a"}, nil, "public/storage"},
 	} {
 		place, err := (&Site{Root: c.root, Env: c.env}).MediaPlace(c.settings)
@@ -58,7 +59,8 @@ func TestUploadsLieInOneOfFivePlaces(t *testing.T) {
 			t.Errorf("%v %v: %q, want %q, %v", c.settings, c.env, place.Folder, want, err)
 		}
 	}
-	_, err := (&Site{Root: plain}).MediaPlace(Settings{"media_customize_upload_path": "1", "media_upload_path": "../../etc"})
+	_, err := (&Site{Root: plain}).MediaPlace(Settings{"media_customize_upload_path": "1",
+		"media_upload_path": "../../etc"})
 	if err == nil {
 		t.Error("an upload path outside of public was taken")
 	}
@@ -66,8 +68,10 @@ func TestUploadsLieInOneOfFivePlaces(t *testing.T) {
 
 func TestBucketsOfTheDrivers(t *testing.T) {
 	site := &Site{Env: Env{"AWS_BUCKET": "env", "AWS_SECRET_ACCESS_KEY": "hidden"}}
-	s3, err := site.MediaPlace(Settings{"media_driver": "s3", "media_aws_access_key_id": "key", "media_aws_default_region": "eu"})
-	if err != nil || s3.Bucket.Name != "env" || s3.Bucket.Secret != "hidden" || s3.Bucket.Region != "eu" || s3.Bucket.PathStyle {
+	s3, err := site.MediaPlace(Settings{"media_driver": "s3", "media_aws_access_key_id": "key",
+		"media_aws_default_region": "eu"})
+	if err != nil || s3.Bucket.Name != "env" || s3.Bucket.Secret != "hidden" || s3.Bucket.Region != "eu" ||
+		s3.Bucket.PathStyle {
 		t.Errorf("s3: %v, %v", s3.Bucket.Name, err)
 	}
 	if shown := fmt.Sprintf("%v %+v %#v", s3, s3, s3.Bucket); strings.Contains(shown, "hidden") {
@@ -77,11 +81,14 @@ func TestBucketsOfTheDrivers(t *testing.T) {
 	if err != nil || r2.Bucket.Region != "auto" || !r2.Bucket.PathStyle || r2.Bucket.Endpoint != "https://e" {
 		t.Errorf("r2: %v, %v", r2.Bucket, err)
 	}
-	wasabi, err := site.MediaPlace(Settings{"media_driver": "wasabi", "media_wasabi_bucket": "b", "media_wasabi_default_region": "eu-1", "media_wasabi_root": "/top/"})
-	if err != nil || wasabi.Bucket.Endpoint != "https://s3.eu-1.wasabisys.com" || wasabi.Key("/a/b.jpg") != "top/a/b.jpg" {
+	wasabi, err := site.MediaPlace(Settings{"media_driver": "wasabi", "media_wasabi_bucket": "b",
+		"media_wasabi_default_region": "eu-1", "media_wasabi_root": "/top/"})
+	if err != nil || wasabi.Bucket.Endpoint != "https://s3.eu-1.wasabisys.com" ||
+		wasabi.Key("/a/b.jpg") != "top/a/b.jpg" {
 		t.Errorf("wasabi: %+v, %v", wasabi, err)
 	}
-	for _, bad := range []Settings{{"media_driver": "bunnycdn"}, {"media_driver": "ftp"}, {"media_driver": "backblaze"}} {
+	for _, bad := range []Settings{{"media_driver": "bunnycdn"}, {"media_driver": "ftp"},
+		{"media_driver": "backblaze"}} {
 		if _, err := site.MediaPlace(bad); err == nil {
 			t.Errorf("%v was taken", bad)
 		}
@@ -90,15 +97,19 @@ func TestBucketsOfTheDrivers(t *testing.T) {
 
 func TestMediaSizesComeFromCodeAndSettings(t *testing.T) {
 	root := folder(t, map[string]string{
-		"platform/core/media/config/media.php":                 "<?php return ['sizes' => ['thumb' => '120x120', 'tall' => 'autox300'], 'other' => 1];",
-		"platform/themes/homzen/functions/functions.php":       "<?php\n# RvMedia::addSize('no1', 1, 1)\n/* RvMedia::addSize('no2', 1, 1); */\n$s = '// in a string'; RvMedia::addSize('square', 400, 400)\n  ->addSize(\"rect\", 400, 560)->addSize('free', 320);",
+		"platform/core/media/config/media.php": "<?php return ['sizes' => ['thumb' => '120x120', " +
+			"'tall' => 'autox300'], 'other' => 1];",
+		"platform/themes/homzen/functions/functions.php": "<?php\n# RvMedia::addSize('no1', 1, 1)\n/* " +
+			"RvMedia::addSize('no2', 1, 1); */\n$s = '// in a string'; RvMedia::addSize('square', 400, 400)\n  " +
+			"->addSize(\"rect\", 400, 560)->addSize('free', 320);",
 		"platform/themes/other/functions/functions.php":        "<?php RvMedia::addSize('no3', 1, 1);",
 		"platform/plugins/shop/src/Providers/ShopProvider.php": "<?php RvMedia::addSize('shop', 'auto', 90);",
 		"platform/plugins/off/src/Providers/OffProvider.php":   "<?php RvMedia::addSize('no4', 1, 1);",
 	})
 	site := &Site{Root: root}
-	settings := Settings{"theme": "homzen", "activated_plugins": `["shop","../../etc"]`, "media_sizes_square_width": "500",
-		"media_sizes_rect_width": "", "media_sizes_rect_height": ""}
+	settings := Settings{"theme": "homzen", "activated_plugins": `["shop","../../etc"]`,
+		"media_sizes_square_width": "500",
+		"media_sizes_rect_width":   "", "media_sizes_rect_height": ""}
 	got, err := site.MediaSizes(settings)
 	want := []MediaSize{{"thumb", 120, 120}, {"tall", 0, 300}, {"square", 500, 400}, {"free", 320, 0}, {"shop", 0, 90}}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -107,7 +118,8 @@ func TestMediaSizesComeFromCodeAndSettings(t *testing.T) {
 	if got, err := site.MediaSizes(Settings{"media_enable_thumbnail_sizes": "0"}); err != nil || got != nil {
 		t.Errorf("switched off: %v, %v", got, err)
 	}
-	if got, err := (&Site{}).MediaSizes(Settings{}); err != nil || !reflect.DeepEqual(got, []MediaSize{{"thumb", 150, 150}}) {
+	if got, err := (&Site{}).MediaSizes(Settings{}); err != nil ||
+		!reflect.DeepEqual(got, []MediaSize{{"thumb", 150, 150}}) {
 		t.Errorf("without a folder: %v, %v", got, err)
 	}
 }

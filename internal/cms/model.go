@@ -51,7 +51,8 @@ func (m Model) WithDefaults() Model {
 		field    *string
 		fallback string
 	}{
-		{&m.Table, m.Name}, {&m.StatusColumn, "status"}, {&m.Published, "published"}, {&m.ImageColumn, "image"}, {&m.TitleColumn, "name"},
+		{&m.Table, m.Name}, {&m.StatusColumn, "status"}, {&m.Published, "published"}, {&m.ImageColumn, "image"},
+		{&m.TitleColumn, "name"},
 	} {
 		if *f.field == "" {
 			*f.field = f.fallback
@@ -67,7 +68,8 @@ func (m Model) Validate() error {
 	m = m.WithDefaults()
 	switch {
 	case !modelName.MatchString(m.Name):
-		return fmt.Errorf("the model's name %q: use lower-case letters, digits and dashes, as it becomes part of file names", m.Name)
+		return fmt.Errorf("the model's name %q: use lower-case letters, digits and dashes, as it becomes part of "+
+			"file names", m.Name)
 	case !tableName.MatchString(m.Table):
 		return fmt.Errorf("the model %s names the table %q, which is no table name", m.Name, m.Table)
 	case m.Class == "":

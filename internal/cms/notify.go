@@ -19,9 +19,11 @@ func (s *Site) Notify(ctx context.Context, now time.Time, n Notification) (told 
 		return false, err
 	}
 	at := WallClock(now, zone)
-	query := fmt.Sprintf("INSERT INTO %s (title, description, action_label, action_url, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
+	query := fmt.Sprintf("INSERT INTO %s (title, description, action_label, action_url, created_at, updated_at) "+
+		"VALUES (?, ?, ?, ?, ?, ?)",
 		s.quote(s.Table("admin_notifications")))
-	_, err = s.DB.ExecContext(ctx, s.DB.Rebind(query), cut(n.Title, 191), cut(n.Description, 400), cut(n.ActionLabel, 191), cut(n.ActionURL, 191), at, at)
+	_, err = s.DB.ExecContext(ctx, s.DB.Rebind(query), cut(n.Title, 191), cut(n.Description, 400),
+		cut(n.ActionLabel, 191), cut(n.ActionURL, 191), at, at)
 	if err != nil {
 		return false, fmt.Errorf("telling the CMS's administrators: %w", err)
 	}

@@ -47,9 +47,11 @@ func (s *Site) Permalinks(ctx context.Context, now time.Time) (*Permalinks, erro
 	if err != nil {
 		return nil, err
 	}
-	p := &Permalinks{Root: root, Homepage: settings.homepage(), Languages: languages, hideDefault: settings.String("language_hide_default", "1") != "0",
-		locales: map[string]string{}, date: todays(now.In(zone))}
-	if ending := settings.String("public_single_ending_url", s.Env.String("PUBLIC_SINGLE_ENDING_URL", "")); ending != "" {
+	p := &Permalinks{Root: root, Homepage: settings.homepage(), Languages: languages,
+		hideDefault: settings.String("language_hide_default", "1") != "0",
+		locales:     map[string]string{}, date: todays(now.In(zone))}
+	if ending := settings.String("public_single_ending_url", s.Env.String("PUBLIC_SINGLE_ENDING_URL",
+		"")); ending != "" {
 		p.Ending = "." + strings.TrimPrefix(ending, ".")
 	}
 	for _, l := range languages {

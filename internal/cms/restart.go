@@ -78,7 +78,8 @@ func (s *Site) restartInTable(ctx context.Context, store laravel.CacheStore) (ti
 	for i, prefix := range store.Prefixes {
 		keys[i] = prefix + restartKey
 	}
-	query, args, err := sqlx.In(fmt.Sprintf("SELECT value FROM %s WHERE %s IN (?)", s.quote(s.Table(store.Table)), s.quote("key")), keys)
+	query, args, err := sqlx.In(fmt.Sprintf("SELECT value FROM %s WHERE %s IN (?)", s.quote(s.Table(store.Table)),
+		s.quote("key")), keys)
 	if err != nil {
 		return time.Time{}, fmt.Errorf("looking for PHP's queue:restart: %w", err)
 	}

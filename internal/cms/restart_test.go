@@ -38,8 +38,10 @@ func TestQueueRestartIsReadFromTheDatabaseCache(t *testing.T) {
 			if at, err := s.QueueRestartedAt(context.Background(), ""); err != nil || !at.IsZero() {
 				t.Fatalf("without the table: %v, %v", at, err)
 			}
-			db.MustExec("CREATE TABLE cache (" + s.quote("key") + " VARCHAR(255) PRIMARY KEY, value TEXT, expiration BIGINT)")
-			db.MustExec("INSERT INTO cache VALUES ('my-site-cache-illuminate:queue:restart', 'i:1700000000;', 9999999999)")
+			db.MustExec("CREATE TABLE cache (" + s.quote("key") + " VARCHAR(255) PRIMARY KEY, value TEXT, expiration " +
+				"BIGINT)")
+			db.MustExec("INSERT INTO cache VALUES ('my-site-cache-illuminate:queue:restart', 'i:1700000000;', " +
+				"9999999999)")
 			at, err := s.QueueRestartedAt(context.Background(), "")
 			if err != nil || at.Unix() != 1700000000 {
 				t.Errorf("%v, %v", at, err)

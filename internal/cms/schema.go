@@ -13,9 +13,11 @@ import (
 // is no such table.
 func (s *Site) Columns(ctx context.Context, table string) (map[string]string, error) {
 	query := database.Of(s.DB).Choose(database.Variants{
-		SQLite:     `SELECT name AS column_name, lower(type) AS column_type FROM pragma_table_info(?)`,
-		MySQL:      `SELECT COLUMN_NAME AS column_name, COLUMN_TYPE AS column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?`,
-		PostgreSQL: `SELECT column_name, data_type AS column_type FROM information_schema.columns WHERE table_schema = current_schema() AND table_name = ?`,
+		SQLite: `SELECT name AS column_name, lower(type) AS column_type FROM pragma_table_info(?)`,
+		MySQL: `SELECT COLUMN_NAME AS column_name, COLUMN_TYPE AS column_type FROM information_schema.columns
+			WHERE table_schema = DATABASE() AND table_name = ?`,
+		PostgreSQL: `SELECT column_name, data_type AS column_type FROM information_schema.columns WHERE table_schema =
+			current_schema() AND table_name = ?`,
 	})
 	var rows []struct {
 		Name string `db:"column_name"`

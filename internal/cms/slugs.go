@@ -18,7 +18,8 @@ func (r *reader) slugs(ctx context.Context, b *batch) error {
 		prefix = quote("prefix")
 	}
 	where, args := r.among(b.rows)
-	text := fmt.Sprintf("SELECT reference_id, id, %s, %s FROM %s WHERE reference_type = ? AND %s", quote("key"), prefix, quote(r.site.Table("slugs")), where)
+	text := fmt.Sprintf("SELECT reference_id, id, %s, %s FROM %s WHERE reference_type = ? AND %s", quote("key"),
+		prefix, quote(r.site.Table("slugs")), where)
 	rows, err := r.site.DB.QueryContext(ctx, r.site.DB.Rebind(text), append([]any{r.model.Class}, args...)...)
 	if err != nil {
 		return err

@@ -17,7 +17,9 @@ func TestTableSizes(t *testing.T) {
 			if err != nil || len(list) == 0 {
 				t.Fatalf("TableSizes = %v, %v", list, err)
 			}
-			if site.DB.DriverName() != "sqlite" && !slices.ContainsFunc(list, func(s cms.TableSize) bool { return s.Name == "cmsjobs_runs" && s.Bytes > 0 }) {
+			if site.DB.DriverName() != "sqlite" && !slices.ContainsFunc(list, func(s cms.TableSize) bool {
+				return s.Name == "cmsjobs_runs" && s.Bytes > 0
+			}) {
 				t.Errorf("cmsjobs_runs is not among %v", list)
 			}
 			if site.DB.DriverName() == "sqlite" && list[0].Bytes <= 0 {
@@ -42,7 +44,8 @@ func TestTableSizesAreOfNow(t *testing.T) {
 			return list[0].Bytes
 		}
 		var remembered []int64 // as a monitor would read it: it makes the server remember
-		if err := db.Select(&remembered, "SELECT CAST(DATA_LENGTH AS SIGNED) FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE()"); err != nil {
+		if err := db.Select(&remembered, "SELECT CAST(DATA_LENGTH AS SIGNED) FROM information_schema.TABLES WHERE "+
+			"TABLE_SCHEMA = DATABASE()"); err != nil {
 			t.Fatal(err)
 		}
 		before := size()

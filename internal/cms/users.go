@@ -73,7 +73,8 @@ func (s *Site) userBy(ctx context.Context, column, login string, ends bool) (Use
 	if ends {
 		invalidated = "sessions_invalidated_at"
 	}
-	query := fmt.Sprintf("SELECT id, username, email, password, super_user, permissions, %[5]s FROM %[1]s WHERE %[2]s = ? AND EXISTS (SELECT 1 FROM %[3]s a WHERE a.user_id = %[1]s.id AND a.completed = %[4]s)",
+	query := fmt.Sprintf("SELECT id, username, email, password, super_user, permissions, %[5]s FROM %[1]s WHERE "+
+		"%[2]s = ? AND EXISTS (SELECT 1 FROM %[3]s a WHERE a.user_id = %[1]s.id AND a.completed = %[4]s)",
 		s.Table("users"), column, s.Table("activations"), database.Of(s.DB).True, invalidated)
 	var row userRow
 	err := s.DB.GetContext(ctx, &row, s.DB.Rebind(query), login)
@@ -113,7 +114,8 @@ func (s *Site) instant(ctx context.Context, w wallTime) (time.Time, error) {
 // permissionsOf are the flags of an account and of its roles, sorted.
 func (s *Site) permissionsOf(ctx context.Context, row userRow) ([]string, error) {
 	var roles []sql.NullString
-	query := fmt.Sprintf("SELECT r.permissions FROM %s r JOIN %s ru ON ru.role_id = r.id WHERE ru.user_id = ?", s.Table("roles"), s.Table("role_users"))
+	query := fmt.Sprintf("SELECT r.permissions FROM %s r JOIN %s ru ON ru.role_id = r.id WHERE ru.user_id = ?",
+		s.Table("roles"), s.Table("role_users"))
 	if err := s.DB.SelectContext(ctx, &roles, s.DB.Rebind(query), row.ID); err != nil {
 		return nil, fmt.Errorf("looking up an administrator's roles: %w", err)
 	}

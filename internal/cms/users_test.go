@@ -23,11 +23,14 @@ func TestAdministratorsAreFoundAsTheyAre(t *testing.T) {
 				yes, no = "true", "false"
 			}
 			for _, statement := range []string{
-				"CREATE TABLE b_users (id INT PRIMARY KEY, email VARCHAR(191), username VARCHAR(60), password VARCHAR(120), super_user " + boolean + ", permissions TEXT)",
+				"CREATE TABLE b_users (id INT PRIMARY KEY, email VARCHAR(191), username VARCHAR(60), password " +
+					"VARCHAR(120), super_user " + boolean + ", permissions TEXT)",
 				"CREATE TABLE b_activations (user_id INT, completed " + boolean + ")",
 				"CREATE TABLE b_roles (id INT, permissions TEXT)",
 				"CREATE TABLE b_role_users (user_id INT, role_id INT)",
-				"INSERT INTO b_users VALUES (1, 'root@x', 'root', '$2y$10$a', " + yes + ", NULL), (2, 'ed@x', NULL, '$2y$10$b', " + no + `, '{"posts.edit":true,"core.system":false}'), (3, 'new@x', 'new', 'c', ` + yes + ", NULL)",
+				"INSERT INTO b_users VALUES (1, 'root@x', 'root', '$2y$10$a', " + yes +
+					", NULL), (2, 'ed@x', NULL, '$2y$10$b', " + no +
+					`, '{"posts.edit":true,"core.system":false}'), (3, 'new@x', 'new', 'c', ` + yes + ", NULL)",
 				"INSERT INTO b_activations VALUES (1, " + yes + "), (2, " + yes + "), (3, " + no + ")",
 				`INSERT INTO b_roles VALUES (7, '{"cmsjobs.view":true}')`,
 				"INSERT INTO b_role_users VALUES (2, 7)",
@@ -38,25 +41,29 @@ func TestAdministratorsAreFoundAsTheyAre(t *testing.T) {
 			}
 			site := &cms.Site{DB: db.DB, Prefix: "b_"}
 			for _, login := range []string{"root", "root@x"} {
-				if u, err := site.UserByLogin(t.Context(), login); err != nil || u.Name != "root" || !u.SuperUser || u.PasswordHash != "$2y$10$a" {
+				if u, err := site.UserByLogin(t.Context(), login); err != nil || u.Name != "root" || !u.SuperUser ||
+					u.PasswordHash != "$2y$10$a" {
 					t.Errorf("%s: %+v, %v", login, u, err)
 				}
 			}
 			u, err := site.UserByLogin(t.Context(), "ed@x")
-			if err != nil || u.Name != "ed@x" || u.SuperUser || !slices.Equal(u.Permissions, []string{"cmsjobs.view", "posts.edit"}) {
+			if err != nil || u.Name != "ed@x" || u.SuperUser ||
+				!slices.Equal(u.Permissions, []string{"cmsjobs.view", "posts.edit"}) {
 				t.Errorf("%+v, %v", u, err)
 			}
 			if !u.SessionsInvalidatedAt.IsZero() {
 				t.Errorf("a table without the column ends sessions at %v", u.SessionsInvalidatedAt)
 			}
 			// Newer cores sign accounts out everywhere, by the CMS's wall clock.
-			for _, statement := range []string{"ALTER TABLE b_users ADD sessions_invalidated_at TIMESTAMP NULL", "UPDATE b_users SET sessions_invalidated_at = '2026-11-21 09:30:00' WHERE id = 2"} {
+			for _, statement := range []string{"ALTER TABLE b_users ADD sessions_invalidated_at TIMESTAMP NULL",
+				"UPDATE b_users SET sessions_invalidated_at = '2026-11-21 09:30:00' WHERE id = 2"} {
 				if _, err := db.Exec(statement); err != nil {
 					t.Fatalf("%s: %v", statement, err)
 				}
 			}
 			tokyo := &cms.Site{DB: db.DB, Prefix: "b_", FallbackZone: time.FixedZone("JST", 9*3600)}
-			if u, err := tokyo.UserByLogin(t.Context(), "ed@x"); err != nil || !u.SessionsInvalidatedAt.Equal(time.Date(2026, 11, 21, 0, 30, 0, 0, time.UTC)) {
+			if u, err := tokyo.UserByLogin(t.Context(), "ed@x"); err != nil ||
+				!u.SessionsInvalidatedAt.Equal(time.Date(2026, 11, 21, 0, 30, 0, 0, time.UTC)) {
 				t.Errorf("signed out everywhere at %v, %v", u.SessionsInvalidatedAt, err)
 			}
 			if u, err := tokyo.UserByLogin(t.Context(), "root"); err != nil || !u.SessionsInvalidatedAt.IsZero() {
@@ -74,7 +81,8 @@ func TestAdministratorsAreFoundAsTheyAre(t *testing.T) {
 // A site without the table has no activated account; that is no fault of ours.
 func TestWithoutActivationsNobodySignsIn(t *testing.T) {
 	db := jobstest.Open(t, jobstest.SQLite)
-	db.MustExec("CREATE TABLE users (id INT PRIMARY KEY, email VARCHAR(191), username VARCHAR(60), password VARCHAR(120), super_user BOOLEAN, permissions TEXT)")
+	db.MustExec("CREATE TABLE users (id INT PRIMARY KEY, email VARCHAR(191), username VARCHAR(60), password " +
+		"VARCHAR(120), super_user BOOLEAN, permissions TEXT)")
 	db.MustExec("INSERT INTO users VALUES (1, 'root@x', 'root', 'a', 1, NULL)")
 	site := &cms.Site{DB: db.DB}
 	for _, login := range []string{"root", "nobody"} {

@@ -100,7 +100,8 @@ func (s *Site) probeSettings(ctx context.Context, p *Profile) error {
 }
 
 // coreVersion is in core/base's helpers: return '7.6.8'; inside get_core_version.
-var coreVersion = regexp.MustCompile(`(?s)function\s+get_core_version\b.{0,200}?return\s+['"]([0-9][0-9A-Za-z.-]{0,30})['"]`)
+var coreVersion = regexp.MustCompile(
+	`(?s)function\s+get_core_version\b.{0,200}?return\s+['"]([0-9][0-9A-Za-z.-]{0,30})['"]`)
 
 const versionFile = "platform/core/base/helpers/common.php"
 
@@ -156,8 +157,10 @@ func (p Profile) Lines() []string {
 		"time zone: " + p.Zone,
 		"languages: " + orNone(codes),
 		fmt.Sprintf("slugs: prefixes %s, translations %s", yes(p.SlugPrefixes), yes(p.SlugTranslations)),
-		fmt.Sprintf("cache table: %s; uuids in failed_jobs: %s; admin notifications: %s", yes(p.CacheTable), yes(p.FailedJobUUIDs), yes(p.Notifications)),
-		fmt.Sprintf("media: alt %s, visibility %s; audit log with actors: %s", yes(p.MediaAlt), yes(p.MediaVisibility), yes(p.AuditActors)),
+		fmt.Sprintf("cache table: %s; uuids in failed_jobs: %s; admin notifications: %s", yes(p.CacheTable),
+			yes(p.FailedJobUUIDs), yes(p.Notifications)),
+		fmt.Sprintf("media: alt %s, visibility %s; audit log with actors: %s", yes(p.MediaAlt), yes(p.MediaVisibility),
+			yes(p.AuditActors)),
 	}
 }
 

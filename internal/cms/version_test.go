@@ -20,7 +20,8 @@ func testProbeTellsRealVersionsApart(t *testing.T, engine jobstest.Engine) {
 		cache, actors  bool
 		content, lines string
 	}{
-		"database.sql":            {"7.0 to 7.4", false, false, "pages posts categories tags galleries", "ids are bigint"},
+		"database.sql": {"7.0 to 7.4", false, false, "pages posts categories tags galleries",
+			"ids are bigint"},
 		"database-core-7.6.8.sql": {"7.5 or newer", true, true, "pages posts categories tags", "7.6.8 by its code"},
 	} {
 		t.Run(dump, func(t *testing.T) {
@@ -37,15 +38,18 @@ func testProbeTellsRealVersionsApart(t *testing.T, engine jobstest.Engine) {
 			if err := os.MkdirAll(filepath.Dir(code), 0o755); err != nil {
 				t.Fatal(err)
 			}
-			if err := os.WriteFile(code, []byte("<?php if (! function_exists('get_core_version')) {\n function get_core_version(): string\n {\n return '7.6.8';\n }\n}"), 0o644); err != nil {
+			if err := os.WriteFile(code, []byte("<?php if (! function_exists('get_core_version')) {\n function "+
+				"get_core_version(): string\n {\n return '7.6.8';\n }\n}"), 0o644); err != nil {
 				t.Fatal(err)
 			}
 			p, err := (&cms.Site{DB: db.DB, Root: root}).Probe(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
-			if p.Era != want.era || p.CacheTable != want.cache || p.AuditActors != want.actors || strings.Join(p.Content, " ") != want.content ||
-				p.Version != "7.6.8" || !p.SlugTranslations || !p.FailedJobUUIDs || p.Zone != "UTC" || len(p.Languages) != 1 {
+			if p.Era != want.era || p.CacheTable != want.cache || p.AuditActors != want.actors ||
+				strings.Join(p.Content, " ") != want.content ||
+				p.Version != "7.6.8" || !p.SlugTranslations || !p.FailedJobUUIDs || p.Zone != "UTC" ||
+				len(p.Languages) != 1 {
 				t.Errorf("%+v", p)
 			}
 			if lines := strings.Join(p.Lines(), "\n"); !strings.Contains(lines, want.lines) {
@@ -79,8 +83,11 @@ func testNotificationsFitTheirColumns(t *testing.T, engine jobstest.Engine) {
 	if told, err := site.Notify(t.Context(), jobstestNow, cms.Notification{Title: "x"}); told || err != nil {
 		t.Errorf("a CMS without the table: %v, %v", told, err)
 	}
-	db.MustExec("CREATE TABLE admin_notifications (id bigint AUTO_INCREMENT PRIMARY KEY, title varchar(191) NOT NULL, action_label varchar(191), action_url varchar(191), description varchar(400), read_at timestamp NULL, created_at timestamp NULL, updated_at timestamp NULL, permission varchar(191))")
-	long := cms.Notification{Title: strings.Repeat("ü", 300), Description: strings.Repeat("ß", 500), ActionURL: "/admin"}
+	db.MustExec("CREATE TABLE admin_notifications (id bigint AUTO_INCREMENT PRIMARY KEY, title varchar(191) NOT " +
+		"NULL, action_label varchar(191), action_url varchar(191), description varchar(400), read_at timestamp NULL, " +
+		"created_at timestamp NULL, updated_at timestamp NULL, permission varchar(191))")
+	long := cms.Notification{Title: strings.Repeat("ü", 300), Description: strings.Repeat("ß", 500),
+		ActionURL: "/admin"}
 	if told, err := site.Notify(t.Context(), jobstestNow, long); !told || err != nil {
 		t.Fatalf("%v, %v", told, err)
 	}
@@ -89,7 +96,8 @@ func testNotificationsFitTheirColumns(t *testing.T, engine jobstest.Engine) {
 		Description string `db:"description"`
 		At          string `db:"at"`
 	}
-	if err := db.Get(&row, "SELECT title, description, DATE_FORMAT(created_at, '%Y-%m-%d %H:%i:%s') AS at FROM admin_notifications"); err != nil {
+	if err := db.Get(&row, "SELECT title, description, DATE_FORMAT(created_at, '%Y-%m-%d %H:%i:%s') AS at FROM "+
+		"admin_notifications"); err != nil {
 		t.Fatal(err)
 	}
 	if n := len([]rune(row.Title)); n != 191 || len([]rune(row.Description)) != 400 || row.At != "2026-11-20 12:00:00" {

@@ -49,7 +49,8 @@ func plausible(t time.Time) bool {
 }
 
 func (w *wallTime) parse(text string) {
-	for _, layout := range []string{wallFormat, time.RFC3339Nano, "2006-01-02 15:04:05.999999999-07:00", "2006-01-02T15:04:05", "2006-01-02"} {
+	for _, layout := range []string{wallFormat, time.RFC3339Nano, "2006-01-02 15:04:05.999999999-07:00",
+		"2006-01-02T15:04:05", "2006-01-02"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			w.t = t
 			return

@@ -40,7 +40,8 @@ func newFleet(t *testing.T, engine jobstest.Engine, layout tables.Layout) *fleet
 		t.Fatal(err)
 	}
 	registry := jobs.NewRegistry()
-	jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "known.type"}, func(context.Context, jobs.Job, map[string]any) error { return nil })
+	jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "known.type"},
+		func(context.Context, jobs.Job, map[string]any) error { return nil })
 	found, err := tables.Open(t.Context(), f.db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs"})
 	if err != nil {
 		t.Fatal(err)
@@ -64,8 +65,11 @@ func (f *fleet) process(name string, change func(*conditions.Config)) *condition
 		}
 	}
 	past := f.past
-	c := conditions.Config{DB: f.db.DB, Queue: past, Server: past, Known: func(jobType string) bool { return jobType == "known.type" }, Every: time.Second,
-		Limits: map[string]conditions.Limit{}, Notify: tell(""), Direct: tell("!"), Now: time.Now, Logger: slog.New(slog.DiscardHandler)}
+	c := conditions.Config{DB: f.db.DB, Queue: past, Server: past, Known: func(jobType string) bool {
+		return jobType == "known.type"
+	}, Every: time.Second,
+		Limits: map[string]conditions.Limit{}, Notify: tell(""), Direct: tell("!"), Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler)}
 	if name != "" {
 		c.Process = &conditions.Process{ID: name, Host: "host-of-" + name, PID: 1}
 	}
@@ -104,7 +108,8 @@ func (f *fleet) exec(statement string, args ...any) {
 // trip opens the circuit breaker of a dependency, reset closes all.
 func (f *fleet) trip(dependency string) {
 	f.t.Helper()
-	f.exec("INSERT INTO cmsjobs_breakers (dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at) VALUES (?, 'open', 5, 1, 1, 1, 'refused', 1)", dependency)
+	f.exec("INSERT INTO cmsjobs_breakers (dependency, state, failures, first_failure_at, trips, retry_at, "+
+		"last_error, changed_at) VALUES (?, 'open', 5, 1, 1, 1, 'refused', 1)", dependency)
 }
 
 func (f *fleet) reset() { f.exec("DELETE FROM cmsjobs_breakers") }
@@ -159,7 +164,8 @@ func TestOneOfManyProcessesTells(t *testing.T) {
 			group.Wait()
 		}
 		together()
-		if s := state(t, all[3].Evaluate(t.Context()), conditions.CircuitOpen); !s.Active || s.Since.IsZero() || !strings.Contains(s.Detail, "smtp:mail") {
+		if s := state(t, all[3].Evaluate(t.Context()), conditions.CircuitOpen); !s.Active || s.Since.IsZero() ||
+			!strings.Contains(s.Detail, "smtp:mail") {
 			t.Errorf("%+v", s)
 		}
 		f.reset()
@@ -181,7 +187,8 @@ func TestTheQueueIsMeasured(t *testing.T) {
 			}
 		}
 		short := func(c *conditions.Config) {
-			for _, name := range []string{conditions.NoWorker, conditions.QueueUnattended, conditions.UnknownJobs, conditions.JobOverdue} {
+			for _, name := range []string{conditions.NoWorker, conditions.QueueUnattended, conditions.UnknownJobs,
+				conditions.JobOverdue} {
 				c.Limits[name] = conditions.Limit{Unit: conditions.Duration}
 			}
 		}
@@ -194,11 +201,13 @@ func TestTheQueueIsMeasured(t *testing.T) {
 		if s := state(t, e.Evaluate(t.Context()), conditions.NoWorker); !s.Active {
 			t.Errorf("without a worker: %+v", s)
 		}
-		if _, err := f.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"}, Types: []string{"known.type"}, Status: "running", StartedAt: time.Now()}); err != nil {
+		if _, err := f.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"},
+			Types: []string{"known.type"}, Status: "running", StartedAt: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		states := e.Evaluate(t.Context())
-		for name, want := range map[string]string{conditions.NoWorker: "", conditions.QueueUnattended: "other", conditions.JobOverdue: "cmsjobs", conditions.UnknownJobs: ""} {
+		for name, want := range map[string]string{conditions.NoWorker: "", conditions.QueueUnattended: "other",
+			conditions.JobOverdue: "cmsjobs", conditions.UnknownJobs: ""} {
 			if s := state(t, states, name); s.Active != (want != "") || !strings.Contains(s.Detail, want) {
 				t.Errorf("with a worker: %+v", s)
 			}
@@ -214,13 +223,15 @@ func TestALocalConditionEndsWithItsProcess(t *testing.T) {
 		c.Folders, c.Free = []string{"/data"}, func(string) (int64, error) { return 0, nil }
 	}
 	sick, well := f.process("sick", full), f.process("well", nil)
-	if s := state(t, sick.Evaluate(t.Context()), conditions.DiskFull); !s.Active || !s.Here || !strings.Contains(s.Detail, "host-of-sick") {
+	if s := state(t, sick.Evaluate(t.Context()), conditions.DiskFull); !s.Active || !s.Here ||
+		!strings.Contains(s.Detail, "host-of-sick") {
 		t.Errorf("where it is: %+v", s)
 	}
 	if s := state(t, well.Evaluate(t.Context()), conditions.DiskFull); !s.Active || s.Here {
 		t.Errorf("elsewhere: %+v", s)
 	}
-	f.exec("UPDATE cmsjobs_conditions SET seen_at = seen_at - 60000, changed_at = changed_at - 60000 WHERE name = 'disk_full'")
+	f.exec("UPDATE cmsjobs_conditions SET seen_at = seen_at - 60000, changed_at = changed_at - 60000 WHERE name = " +
+		"'disk_full'")
 	if s := state(t, well.Evaluate(t.Context()), conditions.DiskFull); s.Active {
 		t.Errorf("the process is gone: %+v", s)
 	}
@@ -284,7 +295,8 @@ func TestAnOverdueEntryIsSeenAtOnce(t *testing.T) {
 	asked := 0
 	e := f.process("p", func(c *conditions.Config) {
 		c.Scheduling, c.Every = true, time.Minute
-		c.Limits[conditions.ScheduleOverdue] = conditions.Limit{Unit: conditions.Duration, Value: int64(10 * time.Minute)}
+		c.Limits[conditions.ScheduleOverdue] = conditions.Limit{
+			Unit: conditions.Duration, Value: int64(10 * time.Minute)}
 		c.Overdue = func(_ context.Context, late time.Duration) (list []conditions.OverdueEntry, err error) {
 			if asked++; age > late {
 				list = append(list, conditions.OverdueEntry{Entry: "nightly"})
@@ -296,11 +308,15 @@ func TestAnOverdueEntryIsSeenAtOnce(t *testing.T) {
 		age     time.Duration
 		asked   int
 		overdue bool
-	}{{age: time.Minute, asked: 1}, {age: 2 * time.Minute}, {age: 3 * time.Minute}, {age: 4 * time.Minute}, {age: 5 * time.Minute},
-		{age: 6 * time.Minute, asked: 2}, {age: 9 * time.Minute, asked: 2}, {age: 11 * time.Minute, asked: 2, overdue: true}} {
+	}{{age: time.Minute, asked: 1}, {age: 2 * time.Minute}, {age: 3 * time.Minute}, {age: 4 * time.Minute},
+		{age: 5 * time.Minute},
+		{age: 6 * time.Minute, asked: 2}, {age: 9 * time.Minute, asked: 2},
+		{age: 11 * time.Minute, asked: 2, overdue: true}} {
 		age, asked = step.age, 0
-		if s := state(t, e.Evaluate(t.Context()), conditions.ScheduleOverdue); s.Active != step.overdue || asked != step.asked {
-			t.Errorf("round %d: overdue %v, read %d times; want %v, %d", round, s.Active, asked, step.overdue, step.asked)
+		if s := state(t, e.Evaluate(t.Context()), conditions.ScheduleOverdue); s.Active != step.overdue ||
+			asked != step.asked {
+			t.Errorf("round %d: overdue %v, read %d times; want %v, %d", round, s.Active, asked, step.overdue,
+				step.asked)
 		}
 	}
 }
@@ -326,7 +342,8 @@ func TestAMissingTableHidesNothingElse(t *testing.T) {
 				f.exec("ALTER TABLE " + table + " RENAME TO lost")
 				states := e.Evaluate(t.Context())
 				f.exec("ALTER TABLE lost RENAME TO " + table)
-				for name, active := range map[string]bool{conditions.DatabaseDown: false, conditions.DiskFull: true, conditions.CircuitOpen: true, conditions.NoScheduler: true} {
+				for name, active := range map[string]bool{conditions.DatabaseDown: false, conditions.DiskFull: true,
+					conditions.CircuitOpen: true, conditions.NoScheduler: true} {
 					if name == conditions.NoScheduler && table == "cmsjobs_processes" {
 						continue
 					}
@@ -348,7 +365,8 @@ func TestAClockThatJumpsIsSeen(t *testing.T) {
 		t.Errorf("%+v", s)
 	}
 	ahead = time.Hour
-	if s := state(t, e.Evaluate(t.Context()), conditions.ClockJump); !s.Active || !strings.Contains(s.Detail, "60 min") {
+	if s := state(t, e.Evaluate(t.Context()), conditions.ClockJump); !s.Active ||
+		!strings.Contains(s.Detail, "60 min") {
 		t.Errorf("an hour ahead: %+v", s)
 	}
 }
@@ -373,7 +391,8 @@ func TestSilenceFollowsTrouble(t *testing.T) {
 	for _, name := range []string{"a", "b"} {
 		all = append(all, f.process(name, func(c *conditions.Config) {
 			c.Folders, c.Free = []string{"/data"}, func(string) (int64, error) { return free, nil }
-			c.Pinger = &conditions.Pinger{URL: monitor.URL + "/service", Every: time.Hour, Client: monitor.Client(), Entries: map[string]string{"nightly": monitor.URL + "/nightly", "never": monitor.URL + "/never"},
+			c.Pinger = &conditions.Pinger{URL: monitor.URL + "/service", Every: time.Hour, Client: monitor.Client(),
+				Entries: map[string]string{"nightly": monitor.URL + "/nightly", "never": monitor.URL + "/never"},
 				Successes: func(context.Context, []string) (map[string]time.Time, error) {
 					return map[string]time.Time{"nightly": success, "never": {}}, nil
 				}}
@@ -408,11 +427,14 @@ func TestSilenceFollowsTrouble(t *testing.T) {
 }
 
 func TestLimitsAreRead(t *testing.T) {
-	limits, err := conditions.Limits(map[string]string{"job_overdue": "1h", "disk_full": "1GiB", "failure_rate": "80%", "queue_growing": "500000", "circuit_open": "2d"})
-	if err != nil || limits["job_overdue"].Value != int64(time.Hour) || limits["disk_full"].Value != 1<<30 || limits["failure_rate"].Value != 80 || limits["circuit_open"].Value != int64(48*time.Hour) {
+	limits, err := conditions.Limits(map[string]string{"job_overdue": "1h", "disk_full": "1GiB", "failure_rate": "80%",
+		"queue_growing": "500000", "circuit_open": "2d"})
+	if err != nil || limits["job_overdue"].Value != int64(time.Hour) || limits["disk_full"].Value != 1<<30 ||
+		limits["failure_rate"].Value != 80 || limits["circuit_open"].Value != int64(48*time.Hour) {
 		t.Errorf("%v %v", limits, err)
 	}
-	for name, text := range map[string]string{"nosuch": "1h", "no_backup": "1h", "job_overdue": "soon", "disk_full": "much", "failure_rate": "101%", "queue_growing": "-1", "database_down": "1s"} {
+	for name, text := range map[string]string{"nosuch": "1h", "no_backup": "1h", "job_overdue": "soon",
+		"disk_full": "much", "failure_rate": "101%", "queue_growing": "-1", "database_down": "1s"} {
 		if _, err := conditions.Limits(map[string]string{name: text}); err == nil {
 			t.Errorf("%s: %s is taken", name, text)
 		}

@@ -17,7 +17,8 @@ func Table() string {
 		case d.Setting != "":
 			limit += " (`" + d.Setting + "`)"
 		}
-		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s. |\n", d.Name, d.Severity, strings.ReplaceAll(d.Measured, "LIMIT", "the limit"), limit, d.Fix)
+		fmt.Fprintf(&b, "| `%s` | %s | %s | %s | %s. |\n", d.Name, d.Severity,
+			strings.ReplaceAll(d.Measured, "LIMIT", "the limit"), limit, d.Fix)
 	}
 	return b.String()
 }
@@ -26,7 +27,8 @@ func Table() string {
 // no process is left to say anything.
 func AlertRules() string {
 	var b strings.Builder
-	b.WriteString(`# Alert rules for Prometheus, made from the list of conditions (docs/operating.md) by a test. Load them
+	b.WriteString(
+		`# Alert rules for Prometheus, made from the list of conditions (docs/operating.md) by a test. Load them
 # with rule_files, and scrape /metrics at least every 30 s: a dead service is then noticed in 2 minutes.
 groups:
   - name: cmsjobs

@@ -61,7 +61,8 @@ func New(c Config) (*Evaluator, error) {
 			return nil, fmt.Errorf("there is no condition %q", name)
 		}
 	}
-	return &Evaluator{c: c, began: c.Now(), slow: map[string]reading{}, untold: map[string]*untold{}, unwritten: map[string]bool{}}, nil
+	return &Evaluator{c: c, began: c.Now(), slow: map[string]reading{}, untold: map[string]*untold{},
+		unwritten: map[string]bool{}}, nil
 }
 
 // limit is the threshold of a condition.

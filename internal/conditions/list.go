@@ -63,57 +63,102 @@ func List() []Definition {
 
 func databaseList() []Definition {
 	return []Definition{
-		{Name: DatabaseDown, Severity: Failing, Local: true, Title: "The database does not answer", Measured: "a query of this process fails",
-			Fix: "Start the database server. Check `database.dsn`, then run `cmsjobs doctor`", Page: "/admin/settings"},
-		{Name: DatabaseReadOnly, Severity: Failing, Local: true, Title: "The database server is read-only", Measured: "a write was refused because the server is read-only",
-			Fix: "Connect to the primary server (`database.dsn`), or run `SET GLOBAL read_only = 0` on it", Page: "/admin/settings"},
-		{Name: WritesFailing, Severity: Failing, Local: true, Title: "Claims, results or heartbeats cannot be written", Measured: "writes of one type (claim, settle, renew, heartbeat) failed for LIMIT without a success",
-			Limit: duration(15 * time.Second), Fix: "The detail has the server's answer. Check the rights, the disk and the connection of the database: `cmsjobs doctor`", Page: "/admin/settings"},
-		{Name: DiskFull, Severity: Failing, Local: true, Title: "A disk is full", Measured: "the database refused a write for lack of space, or a folder that the service writes to has less than LIMIT left",
-			Limit: bytes(128 << 20), Fix: "Free space or enlarge the disk. `cmsjobs clean` and `cmsjobs backup prune` remove old rows and archives", Page: "/admin/usage"},
-		{Name: ClockJump, Severity: Warning, Local: true, Title: "A clock is wrong or jumped", Measured: "the database's clock and this host's differ by more than LIMIT, or one of them jumped by so much in the last 10 minutes",
-			Limit: duration(30 * time.Second), Fix: "Run an NTP service on both hosts (`timedatectl`, `chronyc tracking`)", Page: "/admin/settings"},
+		{Name: DatabaseDown, Severity: Failing, Local: true, Title: "The database does not answer",
+			Measured: "a query of this process fails",
+			Fix:      "Start the database server. Check `database.dsn`, then run `cmsjobs doctor`",
+			Page:     "/admin/settings"},
+		{Name: DatabaseReadOnly, Severity: Failing, Local: true, Title: "The database server is read-only",
+			Measured: "a write was refused because the server is read-only",
+			Fix:      "Connect to the primary server (`database.dsn`), or run `SET GLOBAL read_only = 0` on it",
+			Page:     "/admin/settings"},
+		{Name: WritesFailing, Severity: Failing, Local: true, Title: "Claims, results or heartbeats cannot be written",
+			Measured: "writes of one type (claim, settle, renew, heartbeat) failed for LIMIT without a success",
+			Limit:    duration(15 * time.Second),
+			Fix: "The detail has the server's answer. Check the rights, the disk " +
+				"and the connection of the database: `cmsjobs doctor`", Page: "/admin/settings"},
+		{Name: DiskFull, Severity: Failing, Local: true, Title: "A disk is full", Measured: "the database refused a " +
+			"write for lack of space, or a folder that the service writes to has less than LIMIT left",
+			Limit: bytes(128 << 20), Fix: "Free space or enlarge the disk. `cmsjobs clean` and `cmsjobs backup " +
+				"prune` remove old rows and archives", Page: "/admin/usage"},
+		{Name: ClockJump, Severity: Warning, Local: true, Title: "A clock is wrong or jumped",
+			Measured: "the database's clock and this host's differ by more than LIMIT, or one of them jumped by so " +
+				"much in the last 10 minutes",
+			Limit: duration(30 * time.Second), Fix: "Run an NTP service on both hosts (`timedatectl`, `chronyc " +
+				"tracking`)", Page: "/admin/settings"},
 	}
 }
 
 func queueList() []Definition {
 	return []Definition{
-		{Name: NoWorker, Severity: Failing, Title: "No worker runs", Measured: "due jobs have waited for LIMIT and no worker is alive",
-			Limit: duration(time.Minute), Fix: "Start the service: `systemctl start cmsjobs`, or `cmsjobs run`", Page: "/admin/workers"},
-		{Name: QueueUnattended, Severity: Warning, Title: "No worker listens to a queue", Measured: "due jobs have waited for LIMIT in a queue that no live worker listens to",
-			Limit: duration(5 * time.Minute), Fix: "Add the queue to `queue.queues` and restart, or run `cmsjobs work --queue NAME`", Page: "/admin/queues"},
-		{Name: JobOverdue, Severity: Failing, Title: "A due job waits too long", Measured: "the oldest due job of a queue that has a worker has waited for LIMIT",
-			Limit: duration(15 * time.Minute), Fix: "Raise `queue.concurrency` or start more workers. `cmsjobs workers` shows what they do", Page: "/admin/jobs?status=queued"},
-		{Name: StalledJobs, Severity: Warning, Title: "Jobs are stalled", Measured: "the lease of a running job ended LIMIT ago and no worker took the job over",
-			Limit: duration(5 * time.Minute), Fix: "Run `cmsjobs clean`: it releases them. Then see that a worker listens to their queue", Page: "/admin/jobs?status=processing"},
-		{Name: UnknownJobs, Severity: Warning, Title: "Jobs have a type that no worker knows", Measured: "due jobs have waited for LIMIT whose type neither this program nor a live worker can run",
-			Limit: duration(10 * time.Minute), Fix: "Correct the type (`cmsjobs types` lists them) or start the program that knows it. `cmsjobs jobs cancel ID` removes a job", Page: "/admin/jobs?status=queued"},
-		{Name: PHPWorker, Severity: Failing, Title: "A PHP worker takes our jobs", Measured: "within LIMIT a worker of Laravel failed a job of ours",
-			Limit: duration(time.Hour), Slow: true, Fix: "Let `php artisan queue:work` listen to other queues (`--queue=default`), then run `cmsjobs failed retry`", Page: "/admin/failed"},
-		{Name: NoScheduler, Severity: Failing, Title: "No scheduler runs", Measured: "no scheduler went through the timetable for LIMIT",
-			Limit: duration(3 * time.Minute), Fix: "Start `cmsjobs run` (not only `cmsjobs work`) with `schedule.enabled: true`", Page: "/admin/schedules"},
-		{Name: ScheduleOverdue, Severity: Warning, Title: "A schedule entry is overdue", Measured: "LIMIT after its time an entry that ran before has no tick",
-			Limit: duration(10 * time.Minute), Fix: "Run `cmsjobs schedule run NAME`. `cmsjobs schedule` shows the ticks; the log says why one failed", Page: "/admin/schedules"},
-		{Name: CircuitOpen, Severity: Warning, Lasting: true, Title: "A circuit breaker is open", Measured: "a dependency has been failing for LIMIT",
-			Limit: duration(15 * time.Minute), Fix: "Repair the dependency, then run `cmsjobs breakers reset NAME`", Page: "/admin/jobs?status=queued"},
-		{Name: FailureRate, Severity: Failing, Slow: true, Title: "Too many runs fail", Measured: "of the runs of the last hour at least 10, and more than LIMIT, failed",
-			Limit: share(50), Fix: "Run `cmsjobs failed groups`: it shows the causes", Page: "/admin/failed"},
-		{Name: QueueGrowing, Severity: Warning, Slow: true, Title: "The jobs table is large", Measured: "the jobs table holds more than LIMIT rows",
-			Limit: count(100_000), Fix: "Start more workers, or find who enqueues so much: `cmsjobs jobs stats`", Page: "/admin/queues"},
-		{Name: HistoryGrowing, Severity: Warning, Slow: true, Title: "The history is large", Measured: "the numbers of cmsjobs_runs or failed_jobs span more than LIMIT rows",
-			Limit: count(5_000_000), Fix: "Run `cmsjobs clean`. Lower `queue.keep_completed` and `queue.keep_failed`", Page: "/admin/usage"},
+		{Name: NoWorker, Severity: Failing, Title: "No worker runs", Measured: "due jobs have waited for LIMIT and " +
+			"no worker is alive",
+			Limit: duration(time.Minute), Fix: "Start the service: `systemctl start cmsjobs`, or `cmsjobs run`",
+			Page: "/admin/workers"},
+		{Name: QueueUnattended, Severity: Warning, Title: "No worker listens to a queue",
+			Measured: "due jobs have waited for LIMIT in a queue that no live worker listens to",
+			Limit:    duration(5 * time.Minute), Fix: "Add the queue to `queue.queues` and restart, or run `cmsjobs " +
+				"work --queue NAME`", Page: "/admin/queues"},
+		{Name: JobOverdue, Severity: Failing, Title: "A due job waits too long", Measured: "the oldest due job of a " +
+			"queue that has a worker has waited for LIMIT",
+			Limit: duration(15 * time.Minute), Fix: "Raise `queue.concurrency` or start more workers. `cmsjobs " +
+				"workers` shows what they do", Page: "/admin/jobs?status=queued"},
+		{Name: StalledJobs, Severity: Warning, Title: "Jobs are stalled", Measured: "the lease of a running job " +
+			"ended LIMIT ago and no worker took the job over",
+			Limit: duration(5 * time.Minute), Fix: "Run `cmsjobs clean`: it releases them. Then see that a worker " +
+				"listens to their queue", Page: "/admin/jobs?status=processing"},
+		{Name: UnknownJobs, Severity: Warning, Title: "Jobs have a type that no worker knows",
+			Measured: "due jobs have waited for LIMIT whose type neither this program nor a live worker can run",
+			Limit:    duration(10 * time.Minute), Fix: "Correct the type (`cmsjobs types` lists them) or start the " +
+				"program that knows it. `cmsjobs jobs cancel ID` removes a job", Page: "/admin/jobs?status=queued"},
+		{Name: PHPWorker, Severity: Failing, Title: "A PHP worker takes our jobs",
+			Measured: "within LIMIT a worker of Laravel failed a job of ours",
+			Limit:    duration(time.Hour), Slow: true, Fix: "Let `php artisan queue:work` listen to other queues " +
+				"(`--queue=default`), then run `cmsjobs failed retry`", Page: "/admin/failed"},
+		{Name: NoScheduler, Severity: Failing, Title: "No scheduler runs", Measured: "no scheduler went through the " +
+			"timetable for LIMIT",
+			Limit: duration(3 * time.Minute), Fix: "Start `cmsjobs run` (not only `cmsjobs work`) with " +
+				"`schedule.enabled: true`", Page: "/admin/schedules"},
+		{Name: ScheduleOverdue, Severity: Warning, Title: "A schedule entry is overdue",
+			Measured: "LIMIT after its time an entry that ran before has no tick",
+			Limit:    duration(10 * time.Minute),
+			Fix: "Run `cmsjobs schedule run NAME`. `cmsjobs schedule` shows the " +
+				"ticks; the log says why one failed", Page: "/admin/schedules"},
+		{Name: CircuitOpen, Severity: Warning, Lasting: true, Title: "A circuit breaker is open",
+			Measured: "a dependency has been failing for LIMIT",
+			Limit:    duration(15 * time.Minute), Fix: "Repair the dependency, then run `cmsjobs breakers reset NAME`",
+			Page: "/admin/jobs?status=queued"},
+		{Name: FailureRate, Severity: Failing, Slow: true, Title: "Too many runs fail",
+			Measured: "of the runs of the last hour at least 10, and more than LIMIT, failed",
+			Limit:    share(50), Fix: "Run `cmsjobs failed groups`: it shows the causes", Page: "/admin/failed"},
+		{Name: QueueGrowing, Severity: Warning, Slow: true, Title: "The jobs table is large",
+			Measured: "the jobs table holds more than LIMIT rows",
+			Limit:    count(100_000), Fix: "Start more workers, or find who enqueues so much: `cmsjobs jobs stats`",
+			Page: "/admin/queues"},
+		{Name: HistoryGrowing, Severity: Warning, Slow: true, Title: "The history is large",
+			Measured: "the numbers of cmsjobs_runs or failed_jobs span more than LIMIT rows",
+			Limit:    count(5_000_000),
+			Fix:      "Run `cmsjobs clean`. Lower `queue.keep_completed` and `queue.keep_failed`",
+			Page:     "/admin/usage"},
 	}
 }
 
 func safetyList() []Definition {
 	return []Definition{
-		{Name: NoBackup, Severity: Failing, Slow: true, Title: "There is no recent backup", Measured: "the last complete backup is older than LIMIT",
-			Limit: duration(36 * time.Hour), Setting: "backup.alert_after", Fix: "Run `cmsjobs backup create`. `cmsjobs backup list` shows what failed", Page: "/admin/backups"},
-		{Name: VerificationOld, Severity: Warning, Slow: true, Title: "No backup was verified recently", Measured: "the last backup that was verified is older than LIMIT",
-			Limit: duration(8 * 24 * time.Hour), Setting: "backup.alert_unverified", Fix: "Run `cmsjobs backup verify`", Page: "/admin/backups"},
-		{Name: RestoreUnfinished, Severity: Failing, Slow: true, Title: "A restore did not finish", Measured: "a restore ended without saying so; tables may be half old and half new",
-			Fix: "Repeat the restore (`cmsjobs backup restore ID`), or restore the backup that was made before it", Page: "/admin/backups"},
-		{Name: TempDatabasesLeft, Severity: Warning, Slow: true, Lasting: true, Title: "Temporary databases are left over", Measured: "databases or files of a verification are still there after LIMIT",
-			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the detail names them", Page: "/admin/backups"},
+		{Name: NoBackup, Severity: Failing, Slow: true, Title: "There is no recent backup",
+			Measured: "the last complete backup is older than LIMIT",
+			Limit:    duration(36 * time.Hour), Setting: "backup.alert_after", Fix: "Run `cmsjobs backup create`. " +
+				"`cmsjobs backup list` shows what failed", Page: "/admin/backups"},
+		{Name: VerificationOld, Severity: Warning, Slow: true, Title: "No backup was verified recently",
+			Measured: "the last backup that was verified is older than LIMIT",
+			Limit:    duration(8 * 24 * time.Hour), Setting: "backup.alert_unverified",
+			Fix: "Run `cmsjobs backup verify`", Page: "/admin/backups"},
+		{Name: RestoreUnfinished, Severity: Failing, Slow: true, Title: "A restore did not finish",
+			Measured: "a restore ended without saying so; tables may be half old and half new",
+			Fix:      "Repeat the restore (`cmsjobs backup restore ID`), or restore the backup that was made before it",
+			Page:     "/admin/backups"},
+		{Name: TempDatabasesLeft, Severity: Warning, Slow: true, Lasting: true, Title: "Temporary databases are left " +
+			"over", Measured: "databases or files of a verification are still there after LIMIT",
+			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the " +
+				"detail names them", Page: "/admin/backups"},
 	}
 }

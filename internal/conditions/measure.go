@@ -165,7 +165,9 @@ func (l *look) clocks(local, database time.Time) {
 	skew := database.Sub(local.Round(0))
 	if e := l.Evaluator; !e.clock.database.IsZero() {
 		passed := local.Sub(e.clock.local) // monotonic
-		for name, jump := range map[string]time.Duration{"the database's clock": database.Sub(e.clock.database) - passed, "this host's clock": local.Round(0).Sub(e.clock.local.Round(0)) - passed} {
+		for name, jump := range map[string]time.Duration{
+			"the database's clock": database.Sub(e.clock.database) - passed,
+			"this host's clock":    local.Round(0).Sub(e.clock.local.Round(0)) - passed} {
 			if jump.Abs() > limit {
 				e.clock.jumped, e.clock.what = local, fmt.Sprintf("%s jumped by %s", name, span(jump.Abs()))
 			}

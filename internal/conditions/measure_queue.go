@@ -39,10 +39,13 @@ func (l *look) queues(ctx context.Context) {
 	for _, b := range backlogs {
 		l.waiting(b, live > 0, listening[b.Queue])
 		if b.Stalled > 0 {
-			l.worst(StalledJobs, b.OldestStalled, "%d stalled {job|jobs} in the queue %s; the first lease ended %s ago", b.Stalled, b.Queue, span(b.OldestStalled))
+			l.worst(StalledJobs, b.OldestStalled,
+				"%d stalled {job|jobs} in the queue %s; the first lease ended %s ago", b.Stalled, b.Queue,
+				span(b.OldestStalled))
 		}
 		if len(b.Unknown) > 0 {
-			l.worst(UnknownJobs, b.OldestUnknown, "no worker knows the type of jobs in the queue %s: %s", b.Queue, counted(b.Unknown))
+			l.worst(UnknownJobs, b.OldestUnknown, "no worker knows the type of jobs in the queue %s: %s", b.Queue,
+				counted(b.Unknown))
 		}
 	}
 }
@@ -53,11 +56,14 @@ func (l *look) waiting(b jobs.QueueBacklog, worker, listener bool) {
 	switch {
 	case b.Due == 0 || b.Paused:
 	case !worker:
-		l.worst(NoWorker, b.OldestDue, "no worker is alive, and jobs have waited in the queue %s for %s", b.Queue, span(b.OldestDue))
+		l.worst(NoWorker, b.OldestDue, "no worker is alive, and jobs have waited in the queue %s for %s", b.Queue,
+			span(b.OldestDue))
 	case !listener:
-		l.worst(QueueUnattended, b.OldestDue, "no worker listens to the queue %s; its oldest due job has waited for %s", b.Queue, span(b.OldestDue))
+		l.worst(QueueUnattended, b.OldestDue,
+			"no worker listens to the queue %s; its oldest due job has waited for %s", b.Queue, span(b.OldestDue))
 	default:
-		l.worst(JobOverdue, b.OldestDue, "the oldest due job of the queue %s has waited for %s", b.Queue, span(b.OldestDue))
+		l.worst(JobOverdue, b.OldestDue, "the oldest due job of the queue %s has waited for %s", b.Queue,
+			span(b.OldestDue))
 	}
 }
 
@@ -76,7 +82,9 @@ func (l *look) known(ctx context.Context) func(string) bool {
 			return true
 		}
 		workers, _ := l.fleet(ctx)
-		return slices.ContainsFunc(workers, func(w jobs.WorkerRecord) bool { return w.Alive && slices.Contains(w.Types, jobType) })
+		return slices.ContainsFunc(workers, func(w jobs.WorkerRecord) bool {
+			return w.Alive && slices.Contains(w.Types, jobType)
+		})
 	}
 }
 

@@ -42,7 +42,9 @@ func (p *Pinger) call(ctx context.Context, e *Evaluator, states []State) error {
 		return nil //nolint:nilerr // the database is away: silence is the message
 	}
 	var faults []error
-	if p.URL != "" && len(states) > 0 && !e.deserted && !slices.ContainsFunc(states, func(s State) bool { return s.Active && s.Severity == Failing }) {
+	if p.URL != "" && len(states) > 0 && !e.deserted && !slices.ContainsFunc(states, func(s State) bool {
+		return s.Active && s.Severity == Failing
+	}) {
 		every := p.Every
 		if every <= 0 {
 			every = time.Minute
@@ -92,7 +94,8 @@ func (p *Pinger) once(ctx context.Context, e *Evaluator, name, address string, a
 		return err
 	}
 	if err := p.get(ctx, address); err != nil {
-		_, back := e.change(context.WithoutCancel(ctx), "UPDATE cmsjobs_pings SET at = ? WHERE name = ? AND at = ?", last, name, at.UnixMilli())
+		_, back := e.change(context.WithoutCancel(ctx), "UPDATE cmsjobs_pings SET at = ? WHERE name = ? AND at = ?",
+			last, name, at.UnixMilli())
 		return errors.Join(fmt.Errorf("the ping for %s: %w", name, err), back)
 	}
 	return nil
@@ -101,7 +104,8 @@ func (p *Pinger) once(ctx context.Context, e *Evaluator, name, address string, a
 // take is the compare-and-set by which one process pings.
 func (p *Pinger) take(ctx context.Context, e *Evaluator, name string, last, at int64, there bool) (bool, error) {
 	if !there {
-		if _, err := e.change(ctx, database.Of(e.c.DB).InsertIgnore("cmsjobs_pings", "name, at", "(?, 0)"), name); err != nil {
+		if _, err := e.change(ctx, database.Of(e.c.DB).InsertIgnore("cmsjobs_pings", "name, at", "(?, 0)"),
+			name); err != nil {
 			return false, fmt.Errorf("noting the ping of %s: %w", name, err)
 		}
 	}

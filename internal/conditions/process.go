@@ -24,16 +24,19 @@ func (l *look) heartbeat(ctx context.Context) error {
 			scheduled = l.now.Add(-l.c.Now().Sub(at)).UnixMilli()
 		}
 	}
-	won, err := l.change(ctx, "UPDATE cmsjobs_processes SET heartbeat_at = ?, scheduled_at = ? WHERE id = ?", l.now.UnixMilli(), scheduled, p.ID)
+	won, err := l.change(ctx, "UPDATE cmsjobs_processes SET heartbeat_at = ?, scheduled_at = ? WHERE id = ?",
+		l.now.UnixMilli(), scheduled, p.ID)
 	if err != nil || won {
 		return err
 	}
-	_, err = l.change(ctx, "INSERT INTO cmsjobs_processes (id, host, pid, version, parts, started_at, heartbeat_at, scheduled_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+	_, err = l.change(ctx, "INSERT INTO cmsjobs_processes (id, host, pid, version, parts, started_at, heartbeat_at, "+
+		"scheduled_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
 		p.ID, p.Host, p.PID, p.Version, p.Parts, l.now.UnixMilli(), l.now.UnixMilli(), scheduled)
 	if err != nil {
 		return err
 	}
-	_, err = l.change(ctx, "DELETE FROM cmsjobs_processes WHERE heartbeat_at < ?", l.now.Add(-processesKept).UnixMilli())
+	_, err = l.change(ctx, "DELETE FROM cmsjobs_processes WHERE heartbeat_at < ?",
+		l.now.Add(-processesKept).UnixMilli())
 	return err
 }
 
@@ -58,14 +61,17 @@ func (e *Evaluator) Processes(ctx context.Context, within time.Duration) ([]Proc
 		BeatAt                   int64 `db:"heartbeat_at"`
 		ScheduledAt              int64 `db:"scheduled_at"`
 	}
-	err = e.c.DB.SelectContext(ctx, &rows, e.c.DB.Rebind("SELECT id, host, version, parts, pid, started_at, heartbeat_at, scheduled_at FROM cmsjobs_processes WHERE heartbeat_at >= ? ORDER BY heartbeat_at DESC LIMIT 1000"),
+	err = e.c.DB.SelectContext(ctx, &rows, e.c.DB.Rebind("SELECT id, host, version, parts, pid, started_at, "+
+		"heartbeat_at, scheduled_at FROM cmsjobs_processes WHERE heartbeat_at >= ? ORDER BY heartbeat_at DESC LIMIT "+
+		"1000"),
 		now.Add(-within).UnixMilli())
 	if err != nil {
 		return nil, fmt.Errorf("listing the processes of the service: %w", err)
 	}
 	list := make([]ProcessRecord, len(rows))
 	for i, r := range rows {
-		list[i] = ProcessRecord{ID: r.ID, Host: r.Host, Version: r.Version, Parts: r.Parts, PID: r.PID, StartedAt: time.UnixMilli(r.StartedAt).UTC(), SeenAt: time.UnixMilli(r.BeatAt).UTC()}
+		list[i] = ProcessRecord{ID: r.ID, Host: r.Host, Version: r.Version, Parts: r.Parts, PID: r.PID,
+			StartedAt: time.UnixMilli(r.StartedAt).UTC(), SeenAt: time.UnixMilli(r.BeatAt).UTC()}
 		if r.ScheduledAt > 0 {
 			list[i].ScheduledAt = time.UnixMilli(r.ScheduledAt).UTC()
 		}

@@ -41,12 +41,14 @@ func (e *Evaluator) readSnapshot(ctx context.Context) *snapshot {
 	}
 	s.circuits = true
 	var scheduled, started int64
-	if err := e.c.DB.QueryRowxContext(ctx, "SELECT "+lastScheduled+", "+firstStarted).Scan(&scheduled, &started); err != nil {
+	if err := e.c.DB.QueryRowxContext(ctx, "SELECT "+lastScheduled+", "+firstStarted).Scan(&scheduled,
+		&started); err != nil {
 		s.processesErr = fmt.Errorf("reading the processes of the service: %w", err)
 	}
 	s.scheduled, s.started = moment(scheduled), moment(started)
 	var list []row
-	if err := e.c.DB.SelectContext(ctx, &list, "SELECT name, active, pending_since, changed_at, seen_at, seen_by, detail FROM cmsjobs_conditions"); err != nil {
+	if err := e.c.DB.SelectContext(ctx, &list, "SELECT name, active, pending_since, changed_at, seen_at, seen_by, "+
+		"detail FROM cmsjobs_conditions"); err != nil {
 		s.rowsErr = fmt.Errorf("reading the conditions: %w", err)
 		return s
 	}
@@ -64,18 +66,22 @@ func (e *Evaluator) readTogether(ctx context.Context, s *snapshot) error {
 		row
 		Now, Circuits, Scheduled, Started int64
 	}
-	err := e.c.DB.SelectContext(ctx, &list, `SELECT COALESCE(c.name, '') AS name, COALESCE(c.active, 0) AS active, COALESCE(c.pending_since, 0) AS pending_since,
-		COALESCE(c.changed_at, 0) AS changed_at, COALESCE(c.seen_at, 0) AS seen_at, COALESCE(c.seen_by, '') AS seen_by, COALESCE(c.detail, '') AS detail,
+	err := e.c.DB.SelectContext(ctx, &list, `SELECT COALESCE(c.name, '') AS name, COALESCE(c.active, 0) AS active,
+		COALESCE(c.pending_since, 0) AS pending_since,
+		COALESCE(c.changed_at, 0) AS changed_at, COALESCE(c.seen_at, 0) AS seen_at, COALESCE(c.seen_by, '') AS seen_by,
+		COALESCE(c.detail, '') AS detail,
 		o.now, o.circuits, o.scheduled, o.started FROM (SELECT `+database.Of(e.c.DB).Millis+` AS now,
 			(SELECT COUNT(*) FROM cmsjobs_breakers WHERE state <> 'closed') AS circuits,
-			`+lastScheduled+` AS scheduled, `+firstStarted+` AS started) AS o LEFT JOIN cmsjobs_conditions AS c ON 1 = 1`)
+			`+lastScheduled+` AS scheduled, `+firstStarted+` AS started) AS o LEFT JOIN cmsjobs_conditions AS c ON 1 =
+				1`)
 	if err != nil {
 		return err
 	}
 	rows := make([]row, len(list))
 	for i, r := range list {
 		rows[i] = r.row
-		s.now, s.circuits, s.scheduled, s.started = time.UnixMilli(r.Now).UTC(), r.Circuits > 0, moment(r.Scheduled), moment(r.Started)
+		s.now, s.circuits, s.scheduled, s.started = time.UnixMilli(r.Now).UTC(), r.Circuits > 0, moment(r.Scheduled),
+			moment(r.Started)
 	}
 	s.keep(e, rows)
 	return nil

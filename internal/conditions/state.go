@@ -41,7 +41,8 @@ func (e *Evaluator) insertRows(ctx context.Context) error {
 	for _, name := range names {
 		args = append(args, name, now.UnixMilli())
 	}
-	statement := database.Of(e.c.DB).InsertIgnore("cmsjobs_conditions", "name, active, pending_since, changed_at, seen_at, seen_by, detail",
+	statement := database.Of(e.c.DB).InsertIgnore("cmsjobs_conditions", "name, active, pending_since, changed_at, "+
+		"seen_at, seen_by, detail",
 		database.Rows("(?, 0, 0, ?, 0, '', '')", len(names)))
 	if _, err := e.c.DB.ExecContext(ctx, e.c.DB.Rebind(statement), args...); err != nil {
 		return fmt.Errorf("preparing the conditions: %w", err)
@@ -59,7 +60,8 @@ func (e *Evaluator) lasts(ctx context.Context, l *look, d Definition, r reading,
 		pending = 0
 	}
 	if pending != row.PendingSince && e.c.Process != nil {
-		if _, err := e.change(ctx, "UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = ? AND pending_since = ?", pending, d.Name, row.PendingSince); err != nil {
+		if _, err := e.change(ctx, "UPDATE cmsjobs_conditions SET pending_since = ? WHERE name = ? AND pending_since "+
+			"= ?", pending, d.Name, row.PendingSince); err != nil {
 			e.warnUnwritten(d.Name, err)
 		}
 	}
@@ -126,7 +128,8 @@ func (e *Evaluator) seen(ctx context.Context, l *look, d Definition, s State, ro
 	if !mine || l.now.Sub(time.UnixMilli(row.SeenAt)) < e.c.Every {
 		return nil
 	}
-	_, err := e.change(ctx, "UPDATE cmsjobs_conditions SET seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 1", l.now.UnixMilli(), e.id(), s.Detail, d.Name)
+	_, err := e.change(ctx, "UPDATE cmsjobs_conditions SET seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND "+
+		"active = 1", l.now.UnixMilli(), e.id(), s.Detail, d.Name)
 	return err
 }
 
@@ -137,7 +140,8 @@ func (e *Evaluator) begin(ctx context.Context, l *look, d Definition, s State, r
 	if was != nil {
 		at = was.since
 	}
-	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 1, changed_at = ?, seen_at = ?, seen_by = ?, detail = ? WHERE name = ? AND active = 0 AND changed_at <= ?",
+	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 1, changed_at = ?, seen_at = ?, seen_by = ?, "+
+		"detail = ? WHERE name = ? AND active = 0 AND changed_at <= ?",
 		at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail, d.Name, l.now.UnixMilli())
 	if err != nil {
 		return err
@@ -145,8 +149,10 @@ func (e *Evaluator) begin(ctx context.Context, l *look, d Definition, s State, r
 	if !won { // another process wrote a change since this evaluation began
 		return nil
 	}
-	row.Active, row.ChangedAt, row.SeenAt, row.SeenBy, row.Detail = true, at.UnixMilli(), l.now.UnixMilli(), e.id(), s.Detail
-	e.notify(Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told, Unattended: l.unattended(ctx)})
+	row.Active, row.ChangedAt, row.SeenAt, row.SeenBy, row.Detail = true, at.UnixMilli(), l.now.UnixMilli(), e.id(),
+		s.Detail
+	e.notify(Change{Definition: d, Began: true, At: at, Since: at, Detail: s.Detail, Told: was != nil && was.told,
+		Unattended: l.unattended(ctx)})
 	return nil
 }
 
@@ -156,7 +162,8 @@ func (e *Evaluator) end(ctx context.Context, l *look, d Definition, row *row) er
 	if d.Local && row.SeenBy != e.id() && row.fresh(l.now, e.c.Every) {
 		return nil
 	}
-	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 0, changed_at = ?, seen_at = ? WHERE name = ? AND active = 1 AND seen_by = ? AND changed_at <= ?",
+	won, err := e.change(ctx, "UPDATE cmsjobs_conditions SET active = 0, changed_at = ?, seen_at = ? WHERE name = ? "+
+		"AND active = 1 AND seen_by = ? AND changed_at <= ?",
 		l.now.UnixMilli(), l.now.UnixMilli(), d.Name, row.SeenBy, l.now.UnixMilli())
 	if err != nil {
 		return err
@@ -251,6 +258,7 @@ func (e *Evaluator) direct(d Definition, r reading) time.Time {
 		return u.since
 	}
 	u.told = true
-	e.outbox = append(e.outbox, message{Change{Definition: d, Began: true, At: u.since, Since: u.since, Detail: u.detail}, true})
+	e.outbox = append(e.outbox,
+		message{Change{Definition: d, Began: true, At: u.since, Since: u.since, Detail: u.detail}, true})
 	return u.since
 }

@@ -72,7 +72,8 @@ func open(o ConnectOptions) (db *sqlx.DB, where string, err error) {
 	scheme, rest, isURL := strings.Cut(o.DSN, ":")
 	switch {
 	case o.DSN == "":
-		return nil, "", errors.New("no database is configured: give a DSN such as mysql://user:password@localhost:3306/cms")
+		return nil, "", errors.New("no database is configured: give a DSN such as " +
+			"mysql://user:password@localhost:3306/cms")
 	case isURL && (scheme == "mysql" || scheme == "mariadb"):
 		config, err := mysqlURL(o.DSN)
 		if err != nil {
@@ -88,7 +89,8 @@ func open(o ConnectOptions) (db *sqlx.DB, where string, err error) {
 	}
 	config, err := mysql.ParseDSN(o.DSN)
 	if err != nil { // the driver's error may repeat the password
-		return nil, "", errors.New("the database's DSN is none of mysql://user:password@host:3306/db, postgres://…, sqlite:path, user:password@tcp(host:3306)/db")
+		return nil, "", errors.New("the database's DSN is none of mysql://user:password@host:3306/db, postgres://…, " +
+			"sqlite:path, user:password@tcp(host:3306)/db")
 	}
 	return OpenMySQL(config, o)
 }
@@ -145,13 +147,15 @@ func OpenMySQL(c *mysql.Config, o ConnectOptions) (*sqlx.DB, string, error) {
 	if err != nil {
 		return nil, "", errors.New("the database's DSN is refused by the driver: check host, port and tls")
 	}
-	return sqlx.NewDb(sql.OpenDB(packetConnector{readCommitted{BoundConnector(connector)}, packets}), "mysql"), fmt.Sprintf("%s as %s", c.Addr, c.User), nil
+	return sqlx.NewDb(sql.OpenDB(packetConnector{readCommitted{BoundConnector(connector)}, packets}), "mysql"),
+		fmt.Sprintf("%s as %s", c.Addr, c.User), nil
 }
 
 func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 	c, err := pgx.ParseConfig(dsn)
 	if err != nil {
-		return nil, "", errors.New("the database's URL cannot be read: it is postgres://user:password@host:5432/db, special characters of the password as %XX")
+		return nil, "", errors.New("the database's URL cannot be read: it is postgres://user:password@host:5432/db, " +
+			"special characters of the password as %XX")
 	}
 	c.ConnectTimeout = dialTimeout
 	BoundPostgres(c)
@@ -164,7 +168,8 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 	c.RuntimeParams["statement_timeout"] = "60000"
 	c.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
 	c.RuntimeParams["application_name"] = "cmsjobs"
-	return sqlx.NewDb(sql.OpenDB(BoundConnector(stdlib.GetConnector(*c))), "pgx"), fmt.Sprintf("%s:%d as %s", c.Host, c.Port, c.User), nil
+	return sqlx.NewDb(sql.OpenDB(BoundConnector(stdlib.GetConnector(*c))), "pgx"),
+		fmt.Sprintf("%s:%d as %s", c.Host, c.Port, c.User), nil
 }
 
 // postgresZone reverses the sign, which POSIX counts westward.
@@ -191,7 +196,8 @@ func openSQLite(path string) (*sqlx.DB, string, error) {
 	}
 	values.Set("_txlock", "immediate")
 	values.Del("_pragma")
-	for _, pragma := range []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)", "synchronous(FULL)", "foreign_keys(1)"} {
+	for _, pragma := range []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)",
+		"synchronous(FULL)", "foreign_keys(1)"} {
 		values.Add("_pragma", pragma)
 	}
 	db, err := sqlx.Open("sqlite", "file:"+filepath.ToSlash(file)+"?"+values.Encode())

@@ -76,18 +76,21 @@ type Dialect struct {
 var dialects = map[string]Dialect{
 	"mysql": {Name: MySQL, quote: "`", Now: "UNIX_TIMESTAMP()", Millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)",
 		Clock: "CAST(UNIX_TIMESTAMP(SYSDATE(3))*1000 AS SIGNED)", ClockAfterLock: true,
-		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "LENGTH", True: "1", MaxParams: 60000, Bind: sqlx.QUESTION,
+		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "LENGTH", True: "1", MaxParams: 60000,
+		Bind:         sqlx.QUESTION,
 		KeyInIndexes: true, Engines: true, ConvertsTimestamps: true, Changes: BinaryLog},
 	"pgx": {Name: PostgreSQL, quote: `"`, Now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
 		Millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
 		Clock:     "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
-		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Returning: true, Bytes: "octet_length", True: "true",
+		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Returning: true, Bytes: "octet_length",
+		True:      "true",
 		MaxParams: 60000, Bind: sqlx.DOLLAR, Arrays: true, TypedSelect: true, Changes: Notifications},
 	// A write transaction of SQLite is alone: BEGIN IMMEDIATE is its row lock.
 	// Not ": SQLite takes the name of a column that is not there for a text then.
 	"sqlite": {Name: SQLite, quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		Clock: "CAST(unixepoch('subsec')*1000 AS INTEGER)", ClockAfterLock: true, OneWriter: true, Returning: true,
-		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true, Changes: FileEvents},
+		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true,
+		Changes: FileEvents},
 }
 
 // DialectOf finds the dialect of a database/sql driver.
@@ -236,7 +239,8 @@ func (d Dialect) Checksum(columns []string) (expression string, ok bool) {
 		texts[i] = "COALESCE(" + d.Choose(Variants{MySQL: c, PostgreSQL: c + "::text"}) + ", '~')"
 	}
 	row := "CONCAT_WS('|', " + strings.Join(texts, ", ") + ")"
-	return d.Choose(Variants{MySQL: "COALESCE(SUM(CRC32(" + row + ")), 0)", PostgreSQL: "COALESCE(SUM(hashtextextended(" + row + ", 7)), 0)::text"}), !d.OneWriter
+	return d.Choose(Variants{MySQL: "COALESCE(SUM(CRC32(" + row + ")), 0)",
+		PostgreSQL: "COALESCE(SUM(hashtextextended(" + row + ", 7)), 0)::text"}), !d.OneWriter
 }
 
 // opening is how much of a text opensWith looks at, in characters; on MySQL in

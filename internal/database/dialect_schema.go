@@ -6,7 +6,8 @@ import "strings"
 // and type with what belongs to it.
 func (d Dialect) Columns() string {
 	return d.Choose(Variants{
-		MySQL: "SELECT column_name, data_type, column_type FROM information_schema.columns WHERE table_schema = DATABASE() AND table_name = ?",
+		MySQL: "SELECT column_name, data_type, column_type FROM information_schema.columns WHERE table_schema = " +
+			"DATABASE() AND table_name = ?",
 		PostgreSQL: "SELECT column_name, data_type, data_type FROM information_schema.columns" +
 			" WHERE table_schema = ANY(current_schemas(false)) AND table_name = ?",
 		SQLite: "SELECT name, lower(type), lower(type) FROM pragma_table_info(?)",
@@ -23,7 +24,8 @@ func (d Dialect) Indexes() string {
 			CROSS JOIN LATERAL unnest(CAST(x.indkey AS int2[])) WITH ORDINALITY k(attnum, n)
 			JOIN pg_attribute a ON a.attrelid = x.indrelid AND a.attnum = k.attnum
 			WHERE x.indrelid = to_regclass(?) AND x.indpred IS NULL ORDER BY i.relname, k.n`,
-		SQLite: "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.partial = 0 ORDER BY l.name, i.seqno",
+		SQLite: "SELECT l.name, i.name FROM pragma_index_list(?) l JOIN pragma_index_info(l.name) i WHERE l.partial " +
+			"= 0 ORDER BY l.name, i.seqno",
 	})
 }
 
@@ -39,7 +41,8 @@ func (d Dialect) Version() string {
 
 // DropIndex removes an index of a table; both names are quoted.
 func (d Dialect) DropIndex(index, table string) string {
-	return d.Choose(Variants{MySQL: "DROP INDEX " + index + " ON " + table, PostgreSQL: "DROP INDEX " + index, SQLite: "DROP INDEX " + index})
+	return d.Choose(Variants{MySQL: "DROP INDEX " + index + " ON " + table, PostgreSQL: "DROP INDEX " + index,
+		SQLite: "DROP INDEX " + index})
 }
 
 // Compound is how a server takes several statements in one round trip.

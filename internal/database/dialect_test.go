@@ -39,7 +39,8 @@ func testSchemaQuestions(t *testing.T, db *sqlx.DB, d Dialect) {
 	t.Helper()
 	var version string
 	var packet int
-	if err := db.QueryRowx(d.Version()).Scan(&version, &packet); err != nil || version == "" || (packet > 0) != d.Engines {
+	if err := db.QueryRowx(d.Version()).Scan(&version, &packet); err != nil || version == "" ||
+		(packet > 0) != d.Engines {
 		t.Errorf("the version %q, %d bytes, %v", version, packet, err)
 	}
 	var columns []struct{ Name, Type, Full string }
@@ -91,11 +92,13 @@ func testMoments(t *testing.T, db *sqlx.DB, d Dialect) {
 		db.MustExec("INSERT INTO " + table + " (id, at) VALUES (1, " + d.FromUnix(fmt.Sprint(unix), zoned) + ")")
 		var seconds int64
 		var text string
-		if err := db.QueryRowx("SELECT "+d.Unix("at")+", "+d.Text("at")+" FROM "+table).Scan(&seconds, &text); err != nil || seconds != unix {
+		if err := db.QueryRowx("SELECT "+d.Unix("at")+", "+d.Text("at")+" FROM "+table).Scan(&seconds,
+			&text); err != nil || seconds != unix {
 			t.Errorf("%s: %d, want %d; %v", columnType, seconds, unix, err)
 		}
 		var n int
-		if err := db.Get(&n, db.Rebind("SELECT COUNT(*) FROM "+table+" WHERE at = "+d.MomentParam(zoned)), text); err != nil || n != 1 {
+		if err := db.Get(&n, db.Rebind("SELECT COUNT(*) FROM "+table+" WHERE at = "+d.MomentParam(zoned)),
+			text); err != nil || n != 1 {
 			t.Errorf("%s: %d rows at %q, %v", columnType, n, text, err)
 		}
 		if d.ConvertsTimestamps && zoned {
@@ -109,7 +112,8 @@ func testMoments(t *testing.T, db *sqlx.DB, d Dialect) {
 
 func TestCompoundOf(t *testing.T) {
 	for driver, versions := range map[string]map[string]Compound{
-		"mysql":  {"9.7.0 MySQL Community Server": OnePacket, "11.8.3-MariaDB-0+deb13u1 Debian 13": Block, "8.0.11-TiDB-v8.5.0 TiDB Server": NoCompound},
+		"mysql": {"9.7.0 MySQL Community Server": OnePacket, "11.8.3-MariaDB-0+deb13u1 Debian 13": Block,
+			"8.0.11-TiDB-v8.5.0 TiDB Server": NoCompound},
 		"pgx":    {"PostgreSQL 17.2": WritableCTE},
 		"sqlite": {"SQLite 3.50": NoCompound},
 	} {

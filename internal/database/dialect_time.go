@@ -8,7 +8,8 @@ func (d Dialect) FromUnix(seconds string, zoned bool) string {
 	if zoned {
 		postgres = "to_timestamp(" + seconds + ")"
 	}
-	return d.Choose(Variants{MySQL: "FROM_UNIXTIME(" + seconds + ")", PostgreSQL: postgres, SQLite: "datetime(" + seconds + ", 'unixepoch')"})
+	return d.Choose(Variants{MySQL: "FROM_UNIXTIME(" + seconds + ")", PostgreSQL: postgres, SQLite: "datetime(" +
+		seconds + ", 'unixepoch')"})
 }
 
 // Unix reads a column of either type as whole Unix seconds.

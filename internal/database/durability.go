@@ -23,12 +23,14 @@ func AskDurability(ctx context.Context, db *sqlx.DB) (d Durability, err error) {
 	case MySQL:
 		var flush int
 		if err = db.GetContext(ctx, &flush, "SELECT @@innodb_flush_log_at_trx_commit"); err == nil && flush != 1 {
-			d.Loss, d.Remedy = "a power cut loses up to a second of jobs, and runs others twice", "set innodb_flush_log_at_trx_commit = 1 in the server's configuration"
+			d.Loss, d.Remedy = "a power cut loses up to a second of jobs, and runs others twice",
+				"set innodb_flush_log_at_trx_commit = 1 in the server's configuration"
 		}
 		d.Setting = fmt.Sprintf("innodb_flush_log_at_trx_commit = %d", flush)
 	case PostgreSQL:
 		var sync, commit string
-		err = db.QueryRowxContext(ctx, "SELECT current_setting('fsync'), current_setting('synchronous_commit')").Scan(&sync, &commit)
+		err = db.QueryRowxContext(ctx, "SELECT current_setting('fsync'), current_setting('synchronous_commit')").Scan(
+			&sync, &commit)
 		if err == nil && (sync != "on" || commit == "off") {
 			d.Loss, d.Remedy = "a crash loses jobs", "set fsync and synchronous_commit to on"
 		}

@@ -62,7 +62,8 @@ func (c Class) Unclear() bool { return c == Unknown || c == TooSlow }
 // (https://dev.mysql.com/doc/mysql-errors/9.7/en/server-error-reference.html,
 // https://mariadb.com/kb/en/mariadb-error-code-reference/; 8022 and 9007 are TiDB's).
 var mysqlClasses = map[Class][]uint16{
-	RetryTransaction: {1213, 1205, 1020, 1047, 3100, 3101, 8022, 9007},             // 3100, 3101: a group's members disagree
+	// 3100, 3101: a group's members disagree
+	RetryTransaction: {1213, 1205, 1020, 1047, 3100, 3101, 8022, 9007},
 	Unknown:          {2006, 2013, 1927, 1053, 1317, 1158, 1159, 1160, 1161, 4031}, // 4031: idle for too long
 	Elsewhere:        {1290, 1792, 1836, 1129, 1040, 1203, 1226, 3032, 3168},       // 3032: offline mode
 	JobsFault:        {1264, 1366, 1406, 1292, 1153, 3140, 3141, 3143, 3144, 1300, 3819, 4025},
@@ -159,8 +160,10 @@ func classifyConnection(err error) Class {
 	case errors.Is(err, errServerConn):
 		return Unknown
 	case errors.Is(err, driver.ErrBadConn), errors.Is(err, sql.ErrConnDone), errors.Is(err, mysql.ErrInvalidConn),
-		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed), errors.As(err, &network),
-		strings.HasSuffix(err.Error(), "conn closed"), strings.HasSuffix(err.Error(), "bad connection"): // the drivers' own, which COMMIT lets through
+		errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed),
+		errors.As(err, &network),
+		// the drivers' own, which COMMIT lets through
+		strings.HasSuffix(err.Error(), "conn closed"), strings.HasSuffix(err.Error(), "bad connection"):
 		return Unknown
 	}
 	return NotDatabase
@@ -204,7 +207,8 @@ func Away(err error) bool {
 func SaysReadOnly(err error) bool {
 	var pg *pgconn.PgError
 	var lite *sqlite.Error
-	return errors.Is(err, ErrReadOnly) || errors.As(err, &pg) && pg.Code == "25006" || errors.As(err, &lite) && lite.Code()&0xff == 8
+	return errors.Is(err, ErrReadOnly) || errors.As(err, &pg) && pg.Code == "25006" || errors.As(err, &lite) &&
+		lite.Code()&0xff == 8
 }
 
 // SaysFull says that a write found no space on the database's disk.
@@ -216,7 +220,8 @@ func SaysFull(err error) bool {
 	case errors.As(err, &my):
 		// 1030 and 1026 are any error of a file, and name it.
 		return slices.Contains([]uint16{1114, 1021, 28, 3675}, my.Number) ||
-			my.Number == 1030 && strings.Contains(my.Message, "error 28") || my.Number == 1026 && strings.Contains(my.Message, "errno: 28")
+			my.Number == 1030 && strings.Contains(my.Message, "error 28") || my.Number == 1026 &&
+			strings.Contains(my.Message, "errno: 28")
 	case errors.As(err, &pg):
 		return pg.Code == "53100"
 	case errors.As(err, &lite):

@@ -33,9 +33,11 @@ func TestWhatMySQLSaysIsClassified(t *testing.T) {
 			{"UPDATE k SET j = '{'", JobsFault, false},
 			{"UPDATE k SET j = JSON_SET('{\"a\":1}', 'b', 1)", JobsFault, true},
 			{"UPDATE k SET j = _binary'{}'", JobsFault, true},
-			{"SELECT /*+ MAX_EXECUTION_TIME(50) */ COUNT(*) FROM information_schema.columns a, information_schema.columns b, information_schema.columns c", TooSlow, true},
+			{"SELECT /*+ MAX_EXECUTION_TIME(50) */ COUNT(*) FROM information_schema.columns a, " +
+				"information_schema.columns b, information_schema.columns c", TooSlow, true},
 			{signal(3100, "Error on observer while running replication hook"), RetryTransaction, false},
-			{signal(3101, "Plugin instructed the server to rollback the current transaction."), RetryTransaction, false},
+			{signal(3101, "Plugin instructed the server to rollback the current transaction."), RetryTransaction,
+				false},
 			{signal(3168, "Server is not available"), Elsewhere, false},
 			{signal(1030, "Got error 28 - No space left on device from storage engine"), StopClaiming, false},
 			{signal(1026, "Error writing file x (errno: 28 - No space left on device)"), StopClaiming, false},
@@ -100,7 +102,8 @@ func TestARefusedLoginSaysWhatFixesIt(t *testing.T) {
 			t.Run(c.account, func(t *testing.T) {
 				user := fmt.Sprint("u", i)
 				name := user + "@'%'"
-				must(t, root, "CREATE USER "+name+" IDENTIFIED BY 's3cret'", "GRANT ALL ON *.* TO "+name, "ALTER USER "+name+" "+c.account)
+				must(t, root, "CREATE USER "+name+" IDENTIFIED BY 's3cret'", "GRANT ALL ON *.* TO "+name,
+					"ALTER USER "+name+" "+c.account)
 				if strings.Contains(c.account, "MAX") {
 					db, err := Connect(t.Context(), ConnectOptions{DSN: dsn(user)})
 					if err != nil {
@@ -127,7 +130,8 @@ func TestARefusedLoginSaysWhatFixesIt(t *testing.T) {
 		})
 		if engine == jobstest.MySQL {
 			t.Run("offline", func(t *testing.T) {
-				must(t, root, "CREATE USER off@'%' IDENTIFIED BY 's3cret'", "GRANT SELECT ON *.* TO off@'%'", "SET GLOBAL offline_mode = ON")
+				must(t, root, "CREATE USER off@'%' IDENTIFIED BY 's3cret'", "GRANT SELECT ON *.* TO off@'%'",
+					"SET GLOBAL offline_mode = ON")
 				err := wantHint(t, dsn("off"), "offline mode")
 				if Classify(err) != Elsewhere || !Away(err) {
 					t.Errorf("%v is %v", err, Classify(err))

@@ -17,7 +17,10 @@ import (
 // Two transactions that lock two rows crosswise wait for each other. The server
 // undoes one, and InTx repeats it: both are done, once.
 func TestADeadlockIsRepeated(t *testing.T) {
-	for _, engine := range slices.DeleteFunc(jobstest.Engines(), func(e jobstest.Engine) bool { return e == jobstest.SQLite }) { // it has one writer
+	// it has one writer
+	for _, engine := range slices.DeleteFunc(jobstest.Engines(), func(e jobstest.Engine) bool {
+		return e == jobstest.SQLite
+	}) {
 		t.Run(string(engine), func(t *testing.T) {
 			db := jobstest.Open(t, engine)
 			db.MustExec("CREATE TABLE k (id INT PRIMARY KEY, n INT NOT NULL)")
@@ -119,7 +122,8 @@ func TestEachWordOfADialect(t *testing.T) {
 				t.Errorf("%d, %v", five, err)
 			}
 			var same []int
-			if err := db.Select(&same, db.Rebind("SELECT id FROM k WHERE "+d.SameBytes("w")), "a"); err != nil || len(same) != 0 {
+			if err := db.Select(&same, db.Rebind("SELECT id FROM k WHERE "+d.SameBytes("w")), "a"); err != nil ||
+				len(same) != 0 {
 				t.Errorf("a is the same as A: %v, %v", same, err)
 			}
 			if n := do(d.DeleteSome("k", "id, w", "n < ?", "id", 1), 9); n != 1 {
@@ -133,14 +137,17 @@ func TestEachWordOfADialect(t *testing.T) {
 			}
 			for _, clock := range []string{d.Millis, d.Clock, d.Now + " * 1000"} {
 				var ms int64
-				if err := db.Get(&ms, "SELECT "+clock); err != nil || time.Since(time.UnixMilli(ms)).Abs() > time.Minute {
+				if err := db.Get(&ms, "SELECT "+clock); err != nil ||
+					time.Since(time.UnixMilli(ms)).Abs() > time.Minute {
 					t.Errorf("%s is %d: %v", clock, ms, err)
 				}
 			}
-			key := d.Choose(Variants{MySQL: "INT AUTO_INCREMENT PRIMARY KEY", PostgreSQL: "SERIAL PRIMARY KEY", SQLite: "INTEGER PRIMARY KEY"})
+			key := d.Choose(Variants{MySQL: "INT AUTO_INCREMENT PRIMARY KEY", PostgreSQL: "SERIAL PRIMARY KEY",
+				SQLite: "INTEGER PRIMARY KEY"})
 			do("CREATE TABLE numbered (id " + key + ", w VARCHAR(20))")
 			for want := int64(1); want < 3; want++ {
-				if id, err := InsertID(ctx, db.DB, "INSERT INTO numbered (w) VALUES (?)", "x"); id != want || err != nil {
+				if id, err := InsertID(ctx, db.DB, "INSERT INTO numbered (w) VALUES (?)", "x"); id != want ||
+					err != nil {
 					t.Errorf("the row got %d, want %d; %v", id, want, err)
 				}
 			}

@@ -26,7 +26,8 @@ func FilesSince(dir string, since time.Time) ([]File, error) {
 				return err
 			}
 			info, err := d.Info()
-			if err != nil || info.ModTime().Before(since.Add(-10*time.Millisecond)) || strings.HasPrefix(d.Name(), ".") {
+			if err != nil || info.ModTime().Before(since.Add(-10*time.Millisecond)) ||
+				strings.HasPrefix(d.Name(), ".") {
 				return err
 			}
 			relative, err := filepath.Rel(dir, path)

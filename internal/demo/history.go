@@ -25,10 +25,11 @@ func StartReceiver() (address string, stop func() error, err error) {
 	if err != nil {
 		return "", nil, fmt.Errorf("opening a port for the demo's webhooks: %w", err)
 	}
-	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20)) // what is not read is not missed
-		fmt.Fprintln(w, "received")
-	})}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			_, _ = io.Copy(io.Discard, io.LimitReader(r.Body, 1<<20)) // what is not read is not missed
+			fmt.Fprintln(w, "received")
+		})}
 	go func() { _ = server.Serve(l) }() // it ends by Close
 	return "http://" + l.Addr().String() + "/hook", server.Close, nil
 }
@@ -40,8 +41,10 @@ const visits = 2000
 func accessLog(now time.Time) string {
 	random := rand.New(rand.NewPCG(7, 7))
 	agents := []string{
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
-		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 " +
+			"Safari/537.36",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+			"Version/17.5 Mobile/15E148 Safari/604.1",
 		"Mozilla/5.0 (X11; Linux x86_64; rv:127.0) Gecko/20100101 Firefox/127.0",
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
 	}
@@ -50,7 +53,8 @@ func accessLog(now time.Time) string {
 	const week = 7 * 24 * 60 * 60
 	for i := range visits {
 		at := now.Add(-time.Duration(week-i*week/visits) * time.Second).UTC()
-		fmt.Fprintf(&log, "198.51.100.%d - - [%s] \"GET /blog/post-%d HTTP/1.1\" 200 5120 \"%s\" \"%s\"\n", 1+random.IntN(200), at.Format("02/Jan/2006:15:04:05 -0700"),
+		fmt.Fprintf(&log, "198.51.100.%d - - [%s] \"GET /blog/post-%d HTTP/1.1\" 200 5120 \"%s\" \"%s\"\n",
+			1+random.IntN(200), at.Format("02/Jan/2006:15:04:05 -0700"),
 			1+int(random.ExpFloat64()*6), referrers[random.IntN(len(referrers))], agents[random.IntN(len(agents))])
 	}
 	return log.String()
@@ -70,10 +74,12 @@ func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) 
 	if err := os.WriteFile(name, []byte(log), 0o644); err != nil {
 		return err
 	}
-	if _, err := r.Handlers.Analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log), func(int64) {}); err != nil {
+	if _, err := r.Handlers.Analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log),
+		func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
 	}
-	_, err := r.Enqueue(ctx, jobs.Spec{Type: probe.Kind.Name, Data: []byte(`{"fail":"the printer is out of paper"}`), MaxAttempts: 1})
+	_, err := r.Enqueue(ctx, jobs.Spec{Type: probe.Kind.Name, Data: []byte(`{"fail":"the printer is out of paper"}`),
+		MaxAttempts: 1})
 	return err
 }
 

@@ -27,21 +27,29 @@ type Job struct {
 // Jobs are the demo's jobs in their order. Kinds that this program does
 // not have are left out, so that a job is added here by one line.
 func Jobs(site Site, registry *jobs.Registry, hook string) []Job {
-	list := []Job{{jobType: "sitemap.generate", payload: map[string]any{"force": false}, shows: "writes public/sitemap.xml"}}
+	list := []Job{{jobType: "sitemap.generate", payload: map[string]any{"force": false},
+		shows: "writes public/sitemap.xml"}}
 	for n := range site.photos {
-		list = append(list, Job{jobType: "media.processImage", payload: map[string]any{"mediaFileId": n + 1, "filePath": fmt.Sprintf("photos/harbour-%d.jpg", n+1), "mimeType": "image/jpeg"},
+		list = append(list, Job{jobType: "media.processImage", payload: map[string]any{
+			"mediaFileId": n + 1, "filePath": fmt.Sprintf("photos/harbour-%d.jpg", n+1), "mimeType": "image/jpeg"},
 			shows: fmt.Sprintf("makes thumbnails of harbour-%d.jpg", n+1)})
 	}
 	list = append(list,
-		Job{jobType: "mail.send", payload: map[string]any{"to": "reader@demo.example", "subject": "Welcome to Harbour Notes", "body": "<p>Hello! This mail stays in the demo's folder.</p>"}, shows: "writes a mail into mails/"},
+		Job{jobType: "mail.send", payload: map[string]any{
+			"to": "reader@demo.example", "subject": "Welcome to Harbour Notes", "body": "<p>Hello! This mail stays " +
+				"in the demo's folder.</p>"}, shows: "writes a mail into mails/"},
 		Job{jobType: "sitemap.indexnow", shows: "tells search engines; here it is off, and says so"},
 		Job{jobType: "analytics.process", shows: "adds up a week of an access log"},
-		Job{jobType: "content.publish", payload: map[string]any{"model": "posts", "postId": 1}, shows: "publishes a post, renews what shows it"},
-		Job{jobType: "cache.clear", payload: map[string]any{"tags": []string{"menu"}}, shows: "clears a part of the CMS's cache"},
+		Job{jobType: "content.publish", payload: map[string]any{"model": "posts", "postId": 1},
+			shows: "publishes a post, renews what shows it"},
+		Job{jobType: "cache.clear", payload: map[string]any{"tags": []string{"menu"}},
+			shows: "clears a part of the CMS's cache"},
 		Job{jobType: "cache.clearExpired", shows: "removes what the cache no longer needs"},
 		Job{jobType: "logs.cleanup", payload: map[string]any{"dryRun": true}, shows: "says which old logs would go"},
-		Job{jobType: "webhook.deliver", payload: map[string]any{"url": hook, "event": "demo.hello", "data": map[string]any{"hello": "world"}}, shows: "tells another program (a port of this demo)"},
-		Job{jobType: "notification.send", payload: map[string]any{"title": "Hello from the demo", "message": "Everything runs."}, shows: "tells the administrators"},
+		Job{jobType: "webhook.deliver", payload: map[string]any{"url": hook, "event": "demo.hello",
+			"data": map[string]any{"hello": "world"}}, shows: "tells another program (a port of this demo)"},
+		Job{jobType: "notification.send", payload: map[string]any{"title": "Hello from the demo",
+			"message": "Everything runs."}, shows: "tells the administrators"},
 		Job{jobType: "backup.generate", shows: "backs everything up, verifies it by a restore"},
 		Job{jobType: "cmsjobs.probe", payload: map[string]any{"sleep": "50ms"}, shows: "does nothing, to show a run"})
 	known := list[:0]
@@ -76,7 +84,8 @@ func InsertAsCMS(ctx context.Context, r *app.Services, list []Job) error {
 		if err != nil {
 			return err
 		}
-		if _, err := r.DB.ExecContext(ctx, `INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default', ?, 0, NULL, unixepoch(), unixepoch())`, string(data)); err != nil {
+		if _, err := r.DB.ExecContext(ctx, `INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at,
+			created_at) VALUES ('default', ?, 0, NULL, unixepoch(), unixepoch())`, string(data)); err != nil {
 			return fmt.Errorf("enqueuing %s: %w", j.jobType, err)
 		}
 	}
@@ -107,7 +116,8 @@ func Outcomes(ctx context.Context, r *app.Services, list []Job) ([]Outcome, erro
 		case err != nil:
 			return nil, err
 		}
-		all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, Status: string(record.Status), Attempts: record.Attempt,
+		all[i] = Outcome{Type: j.jobType, UUID: j.uuid, Shows: j.shows, Status: string(record.Status),
+			Attempts:   record.Attempt,
 			DurationMS: record.Duration.Milliseconds(), Error: display.Short(record.Error, 300), Result: record.Result}
 		if record.Detail == "retrying" { // it failed; the demo does not wait for the next attempt
 			all[i].Status = record.Detail

@@ -32,7 +32,8 @@ func (site Site) Load(more ...config.Flag) (*config.Loaded, error) {
 	}
 	empty := filepath.Join(site.Dir, "cmsjobs.yaml")
 	if _, err := os.Stat(empty); errors.Is(err, fs.ErrNotExist) {
-		if err := os.WriteFile(empty, []byte("# The demo's configuration; see: cmsjobs config example\n"), 0o600); err != nil {
+		if err := os.WriteFile(empty, []byte("# The demo's configuration; see: cmsjobs config example\n"),
+			0o600); err != nil {
 			return nil, fmt.Errorf("writing the demo's configuration: %w", err)
 		}
 	}

@@ -49,7 +49,8 @@ func (d Site) Make(ctx context.Context, now time.Time) error {
 	if entries, err := os.ReadDir(d.Dir); err == nil && len(entries) > 0 {
 		return app.Usagef("the folder %s holds something else: name an empty one with --dir", d.Dir)
 	}
-	for _, folder := range []string{"database", "public/storage/photos", "storage/logs", "storage/app", "storage/framework/cache/data", "storage/framework/views", "bootstrap/cache", "mails"} {
+	for _, folder := range []string{"database", "public/storage/photos", "storage/logs", "storage/app",
+		"storage/framework/cache/data", "storage/framework/views", "bootstrap/cache", "mails"} {
 		if err := os.MkdirAll(filepath.Join(d.Dir, filepath.FromSlash(folder)), 0o755); err != nil {
 			return fmt.Errorf("making the demo's folders: %w", err)
 		}
@@ -57,7 +58,8 @@ func (d Site) Make(ctx context.Context, now time.Time) error {
 	if err := os.WriteFile(filepath.Join(d.Dir, ".env"), []byte(d.env()), 0o600); err != nil {
 		return fmt.Errorf("writing the demo's .env: %w", err)
 	}
-	if err := os.WriteFile(filepath.Join(d.Dir, "public", "robots.txt"), []byte("User-agent: *\nDisallow:\n"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(d.Dir, "public", "robots.txt"), []byte("User-agent: *\nDisallow:\n"),
+		0o644); err != nil {
 		return fmt.Errorf("writing the demo's robots.txt: %w", err)
 	}
 	if err := os.WriteFile(d.database(), nil, 0o600); err != nil {
@@ -75,7 +77,9 @@ func (d Site) env() string {
 	database := "DB_CONNECTION=sqlite\nDB_DATABASE=database/database.sqlite"
 	if u, err := url.Parse(d.DSN); err == nil && d.DSN != "" {
 		password, _ := u.User.Password()
-		database = fmt.Sprintf("DB_CONNECTION=mysql\nDB_HOST=%s\nDB_PORT=%s\nDB_DATABASE=%s\nDB_USERNAME=%s\nDB_PASSWORD=%q", u.Hostname(), cmp.Or(u.Port(), "3306"),
+		database = fmt.Sprintf(
+			"DB_CONNECTION=mysql\nDB_HOST=%s\nDB_PORT=%s\nDB_DATABASE=%s\nDB_USERNAME=%s\nDB_PASSWORD=%q",
+			u.Hostname(), cmp.Or(u.Port(), "3306"),
 			strings.TrimPrefix(u.Path, "/"), u.User.Username(), password)
 	}
 	return `APP_NAME="Harbour Notes"
@@ -124,28 +128,52 @@ func spell(d database.Dialect, statement string) string {
 	if d.Name != database.MySQL {
 		return statement
 	}
-	return strings.NewReplacer("INTEGER PRIMARY KEY", "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY", " TIMESTAMP", " TIMESTAMP NULL",
+	return strings.NewReplacer("INTEGER PRIMARY KEY", "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY",
+		" TIMESTAMP", " TIMESTAMP NULL",
 		" TEXT", " LONGTEXT", `"`, "`", `\`, `\\`).Replace(statement)
 }
 
 // demoTables are the CMS's tables, as far as the jobs read them.
 var demoTables = []string{
-	`CREATE TABLE settings (id INTEGER PRIMARY KEY, "key" VARCHAR(255) NOT NULL UNIQUE, value TEXT, created_at TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE pages (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, content TEXT, user_id BIGINT, image VARCHAR(255), template VARCHAR(60), description VARCHAR(400), status VARCHAR(60) NOT NULL DEFAULT 'published', created_at TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(255) NOT NULL, description TEXT, content TEXT, status VARCHAR(60) NOT NULL DEFAULT 'published', author_id BIGINT, author_type VARCHAR(255), is_featured TINYINT NOT NULL DEFAULT 0, image VARCHAR(255), views INT NOT NULL DEFAULT 0, format_type VARCHAR(30), created_at TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE categories (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, parent_id BIGINT NOT NULL DEFAULT 0, description TEXT, status VARCHAR(60) NOT NULL DEFAULT 'published', "order" INT NOT NULL DEFAULT 0, is_featured TINYINT NOT NULL DEFAULT 0, is_default TINYINT NOT NULL DEFAULT 0, created_at TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE tags (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, description TEXT, status VARCHAR(60) NOT NULL DEFAULT 'published', created_at TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE settings (id INTEGER PRIMARY KEY, "key" VARCHAR(255) NOT NULL UNIQUE, value TEXT, created_at
+		TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE pages (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, content TEXT, user_id BIGINT, image
+		VARCHAR(255), template VARCHAR(60), description VARCHAR(400), status VARCHAR(60) NOT NULL DEFAULT 'published',
+		created_at TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(255) NOT NULL, description TEXT, content TEXT, status
+		VARCHAR(60) NOT NULL DEFAULT 'published', author_id BIGINT, author_type VARCHAR(255), is_featured TINYINT NOT
+		NULL DEFAULT 0, image VARCHAR(255), views INT NOT NULL DEFAULT 0, format_type VARCHAR(30), created_at
+		TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE categories (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, parent_id BIGINT NOT NULL DEFAULT 0,
+		description TEXT, status VARCHAR(60) NOT NULL DEFAULT 'published', "order" INT NOT NULL DEFAULT 0, is_featured
+		TINYINT NOT NULL DEFAULT 0, is_default TINYINT NOT NULL DEFAULT 0, created_at TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE tags (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, description TEXT, status VARCHAR(60) NOT
+		NULL DEFAULT 'published', created_at TIMESTAMP, updated_at TIMESTAMP)`,
 	`CREATE TABLE post_categories (category_id BIGINT NOT NULL, post_id BIGINT NOT NULL)`,
 	`CREATE TABLE post_tags (tag_id BIGINT NOT NULL, post_id BIGINT NOT NULL)`,
-	`CREATE TABLE slugs (id INTEGER PRIMARY KEY, "key" VARCHAR(255) NOT NULL, reference_id BIGINT NOT NULL, reference_type VARCHAR(255) NOT NULL, prefix VARCHAR(120) DEFAULT '', created_at TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE slugs (id INTEGER PRIMARY KEY, "key" VARCHAR(255) NOT NULL, reference_id BIGINT NOT NULL,
+		reference_type VARCHAR(255) NOT NULL, prefix VARCHAR(120) DEFAULT '', created_at TIMESTAMP, updated_at
+		TIMESTAMP)`,
 	`CREATE INDEX slugs_reference_index ON slugs (reference_id, reference_type)`,
-	`CREATE TABLE media_files (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL DEFAULT 1, name VARCHAR(255) NOT NULL, alt VARCHAR(255), folder_id BIGINT NOT NULL DEFAULT 0, mime_type VARCHAR(120) NOT NULL, size INT NOT NULL, url VARCHAR(255) NOT NULL, options TEXT, created_at TIMESTAMP, updated_at TIMESTAMP, deleted_at TIMESTAMP, visibility VARCHAR(255) NOT NULL DEFAULT 'public')`,
-	`CREATE TABLE media_folders (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL, name VARCHAR(255), color VARCHAR(255), slug VARCHAR(255), parent_id BIGINT NOT NULL DEFAULT 0, created_at TIMESTAMP, updated_at TIMESTAMP, deleted_at TIMESTAMP)`,
-	`CREATE TABLE users (id INTEGER PRIMARY KEY, email VARCHAR(255) NOT NULL UNIQUE, first_name VARCHAR(120), last_name VARCHAR(120), username VARCHAR(60) UNIQUE, super_user TINYINT NOT NULL DEFAULT 0, created_at TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE media_files (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL DEFAULT 1, name VARCHAR(255) NOT NULL,
+		alt VARCHAR(255), folder_id BIGINT NOT NULL DEFAULT 0, mime_type VARCHAR(120) NOT NULL, size INT NOT NULL, url
+		VARCHAR(255) NOT NULL, options TEXT, created_at TIMESTAMP, updated_at TIMESTAMP, deleted_at TIMESTAMP,
+		visibility VARCHAR(255) NOT NULL DEFAULT 'public')`,
+	`CREATE TABLE media_folders (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL, name VARCHAR(255), color
+		VARCHAR(255), slug VARCHAR(255), parent_id BIGINT NOT NULL DEFAULT 0, created_at TIMESTAMP, updated_at
+		TIMESTAMP, deleted_at TIMESTAMP)`,
+	`CREATE TABLE users (id INTEGER PRIMARY KEY, email VARCHAR(255) NOT NULL UNIQUE, first_name VARCHAR(120), last_name
+		VARCHAR(120), username VARCHAR(60) UNIQUE, super_user TINYINT NOT NULL DEFAULT 0, created_at TIMESTAMP,
+		updated_at TIMESTAMP)`,
 	`CREATE TABLE cache ("key" VARCHAR(255) PRIMARY KEY, value TEXT NOT NULL, expiration BIGINT NOT NULL)`,
 	`CREATE TABLE cache_locks ("key" VARCHAR(255) PRIMARY KEY, owner VARCHAR(255) NOT NULL, expiration BIGINT NOT NULL)`,
-	`CREATE TABLE audit_histories (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL, module VARCHAR(60) NOT NULL, request TEXT, action VARCHAR(120) NOT NULL, user_agent TEXT, ip_address VARCHAR(45), reference_id BIGINT NOT NULL, reference_name VARCHAR(255) NOT NULL, type VARCHAR(20) NOT NULL, created_at TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title VARCHAR(255) NOT NULL, action_label VARCHAR(255), action_url VARCHAR(255), description VARCHAR(400), read_at TIMESTAMP, permission VARCHAR(255), created_at TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE audit_histories (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL, module VARCHAR(60) NOT NULL,
+		request TEXT, action VARCHAR(120) NOT NULL, user_agent TEXT, ip_address VARCHAR(45), reference_id BIGINT NOT
+		NULL, reference_name VARCHAR(255) NOT NULL, type VARCHAR(20) NOT NULL, created_at TIMESTAMP, updated_at
+		TIMESTAMP)`,
+	`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title VARCHAR(255) NOT NULL, action_label VARCHAR(255),
+		action_url VARCHAR(255), description VARCHAR(400), read_at TIMESTAMP, permission VARCHAR(255), created_at
+		TIMESTAMP, updated_at TIMESTAMP)`,
 }
 
 // writer writes content; its first error stays.
@@ -177,11 +205,14 @@ func (w *writer) ago(days int) string {
 }
 
 func (w *writer) settings() {
-	for key, value := range map[string]string{"theme": "harbour", "site_title": "Harbour Notes", "time_zone": "UTC", "admin_email": `["editor@demo.example"]`,
-		"permalink-botble-blog-models-post": "blog", "permalink-botble-blog-models-tag": "tag", "show_on_front": "1", "sitemap_items_per_page": "1000"} {
+	for key, value := range map[string]string{"theme": "harbour", "site_title": "Harbour Notes", "time_zone": "UTC",
+		"admin_email":                       `["editor@demo.example"]`,
+		"permalink-botble-blog-models-post": "blog", "permalink-botble-blog-models-tag": "tag", "show_on_front": "1",
+		"sitemap_items_per_page": "1000"} {
 		w.insert(`INSERT INTO settings ("key", value) VALUES (?, ?)`, key, value)
 	}
-	w.insert(`INSERT INTO users (email, first_name, last_name, username, super_user) VALUES ('editor@demo.example', 'Ada', 'Harbour', 'editor', 1)`)
+	w.insert(`INSERT INTO users (email, first_name, last_name, username, super_user) VALUES ('editor@demo.example',
+		'Ada', 'Harbour', 'editor', 1)`)
 }
 
 func (w *writer) slug(name, class, prefix string, id int64) {
@@ -191,17 +222,20 @@ func (w *writer) slug(name, class, prefix string, id int64) {
 		key = fmt.Sprintf("%s-%d", base, n)
 	}
 	w.used[prefix+"/"+key] = true
-	w.insert(`INSERT INTO slugs ("key", reference_id, reference_type, prefix) VALUES (?, ?, ?, ?)`, key, id, class, prefix)
+	w.insert(`INSERT INTO slugs ("key", reference_id, reference_type, prefix) VALUES (?, ?, ?, ?)`, key, id, class,
+		prefix)
 }
 
 func (w *writer) pages(n int) {
-	names := []string{"Home", "About us", "Contact", "Imprint", "Timetable", "Our boats", "Opening hours", "How to find us"}
+	names := []string{"Home", "About us", "Contact", "Imprint", "Timetable", "Our boats", "Opening hours",
+		"How to find us"}
 	for i := range n {
 		name := w.title()
 		if i < len(names) {
 			name = names[i]
 		}
-		id := w.insert(`INSERT INTO pages (name, content, description, status, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)`,
+		id := w.insert(`INSERT INTO pages (name, content, description, status, created_at, updated_at) VALUES (?, ?, ?,
+			?, ?, ?)`,
 			name, w.text(3), w.sentence(), w.status(i), w.ago(700), w.ago(90))
 		w.slug(name, `Botble\Page\Models\Page`, "", id)
 	}
@@ -210,7 +244,8 @@ func (w *writer) pages(n int) {
 func (w *writer) categories(n int) {
 	for range n {
 		name := w.pick(nouns) + " and " + strings.ToLower(w.pick(nouns))
-		id := w.insert(`INSERT INTO categories (name, description, created_at, updated_at) VALUES (?, ?, ?, ?)`, name, w.sentence(), w.ago(700), w.ago(300))
+		id := w.insert(`INSERT INTO categories (name, description, created_at, updated_at) VALUES (?, ?, ?, ?)`, name,
+			w.sentence(), w.ago(700), w.ago(300))
 		w.slug(name, `Botble\Blog\Models\Category`, "", id)
 	}
 }
@@ -234,7 +269,8 @@ func (w *writer) posts(n int, photos []demoPhoto) {
 		if i == n-2 { // dated ahead: not public yet
 			created = w.now.Add(48 * time.Hour).Format(time.DateTime)
 		}
-		id := w.insert(`INSERT INTO posts (name, description, content, status, author_id, author_type, image, views, created_at, updated_at) VALUES (?, ?, ?, ?, 1, 'Botble\ACL\Models\User', ?, ?, ?, ?)`,
+		id := w.insert(`INSERT INTO posts (name, description, content, status, author_id, author_type, image, views,
+			created_at, updated_at) VALUES (?, ?, ?, ?, 1, 'Botble\ACL\Models\User', ?, ?, ?, ?)`,
 			name, w.sentence(), w.text(6), w.status(i), image, w.random.IntN(5000), created, created)
 		w.slug(name, `Botble\Blog\Models\Post`, "blog", id)
 		w.insert(`INSERT INTO post_categories (category_id, post_id) VALUES (?, ?)`, 1+w.random.IntN(12), id)
@@ -252,7 +288,8 @@ func (w *writer) status(i int) string {
 
 func (w *writer) media(photos []demoPhoto) {
 	for _, p := range photos {
-		w.insert(`INSERT INTO media_files (name, mime_type, size, url, options, created_at, updated_at) VALUES (?, 'image/jpeg', ?, ?, '[]', ?, ?)`,
+		w.insert(`INSERT INTO media_files (name, mime_type, size, url, options, created_at, updated_at) VALUES (?,
+			'image/jpeg', ?, ?, '[]', ?, ?)`,
 			p.name, p.size, p.url, w.ago(300), w.ago(300))
 	}
 }

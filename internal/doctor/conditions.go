@@ -53,9 +53,13 @@ func ownScheduler(ctx context.Context, r *app.Services) ([]Finding, error) {
 	case err != nil:
 		return nil, err
 	case live == 0 && !r.Config.Schedule.Enabled:
-		return []Finding{warn("set schedule.enabled: true and start cmsjobs run", "no scheduler runs: the CMS's own does not, and ours is switched off")}, nil
+		return []Finding{warn("set schedule.enabled: true and start cmsjobs run", "no scheduler runs: the CMS's own "+
+			"does not, and ours is switched off")}, nil
 	case live == 0:
-		return []Finding{warn("start cmsjobs run (not only cmsjobs work)", "no scheduler runs: neither the CMS's nor ours")}, nil
+		return []Finding{warn("start cmsjobs run (not only cmsjobs work)", "no scheduler runs: neither the CMS's nor "+
+			"ours")}, nil
 	}
-	return []Finding{ok("the CMS's own scheduler does not run; %s of ours does its work", display.Plural(live, "scheduler", "schedulers"))}, nil
+	return []Finding{
+		ok("the CMS's own scheduler does not run; %s of ours does its work",
+			display.Plural(live, "scheduler", "schedulers"))}, nil
 }

@@ -48,9 +48,11 @@ func checkClock(ctx context.Context, r *app.Services) ([]Finding, error) {
 	middle := before.Add(r.Now().Sub(before) / 2)
 	skew := time.UnixMilli(millis).Sub(middle).Round(time.Millisecond)
 	if skew.Abs() > 2*time.Second {
-		return []Finding{warn("run an NTP service on both hosts", "the database's clock and this host's differ by %s; the database's decides what is due", skew.Abs())}, nil
+		return []Finding{warn("run an NTP service on both hosts", "the database's clock and this host's differ by "+
+			"%s; the database's decides what is due", skew.Abs())}, nil
 	}
-	return []Finding{ok("the database's clock and this host's agree (within %s)", max(skew.Abs(), 10*time.Millisecond))}, nil
+	return []Finding{
+		ok("the database's clock and this host's agree (within %s)", max(skew.Abs(), 10*time.Millisecond))}, nil
 }
 
 func checkZone(ctx context.Context, r *app.Services) ([]Finding, error) {
@@ -63,19 +65,23 @@ func checkZone(ctx context.Context, r *app.Services) ([]Finding, error) {
 		return nil, err
 	}
 	if settings.String("time_zone", "") == "" && r.Config.CMS.Zone == "" {
-		return []Finding{warn("choose one in the CMS's settings, or set cms.zone", "the CMS's settings name no time zone; %s is used", zone)}, nil
+		return []Finding{warn("choose one in the CMS's settings, or set cms.zone", "the CMS's settings name no time "+
+			"zone; %s is used", zone)}, nil
 	}
 	return []Finding{ok("the CMS's wall clock is %s", zone)}, nil
 }
 
 func checkLayout(_ context.Context, r *app.Services) ([]Finding, error) {
 	d := r.Store.Describe()
-	found := []Finding{ok("%s has the %s layout, times as %s; failed jobs go to %s", d.Table, d.Layout, d.Times, d.FailedTable)}
+	found := []Finding{ok("%s has the %s layout, times as %s; failed jobs go to %s", d.Table, d.Layout, d.Times,
+		d.FailedTable)}
 	if !d.Transactional {
-		found = append(found, fail("ALTER TABLE "+d.Table+" ENGINE=InnoDB", "%s has an engine without transactions: a crash may lose or repeat jobs", d.Table))
+		found = append(found, fail("ALTER TABLE "+d.Table+" ENGINE=InnoDB", "%s has an engine without transactions: "+
+			"a crash may lose or repeat jobs", d.Table))
 	}
 	if offer := r.Store.OfferIndex(); offer != "" {
-		found = append(found, warn("cmsjobs migrate index (it says: "+offer+")", "the index that keeps claims fast is missing; it matters from about 10,000 waiting jobs on"))
+		found = append(found, warn("cmsjobs migrate index (it says: "+offer+")", "the index that keeps claims fast "+
+			"is missing; it matters from about 10,000 waiting jobs on"))
 	}
 	for _, note := range d.Notes {
 		if !strings.Contains(note, "index") && !strings.Contains(note, "engine") { // said above
@@ -99,7 +105,10 @@ func checkNumbers(ctx context.Context, r *app.Services) ([]Finding, error) {
 			return nil, err
 		}
 		if share := float64(highest) / limit; share > 0.8 {
-			found = append(found, fail(fmt.Sprintf("ALTER TABLE %s MODIFY id BIGINT UNSIGNED AUTO_INCREMENT", r.Site.Table(table)), "the row numbers of %s are used up to %.0f %% (%s): inserting will soon fail", table, 100*share, columns["id"]))
+			found = append(found,
+				fail(fmt.Sprintf("ALTER TABLE %s MODIFY id BIGINT UNSIGNED AUTO_INCREMENT", r.Site.Table(table)),
+					"the row numbers of %s are used up to %.0f %% (%s): inserting will soon fail", table, 100*share,
+					columns["id"]))
 		}
 	}
 	if len(found) == 0 {
@@ -144,7 +153,8 @@ func checkMigrations(ctx context.Context, r *app.Services) ([]Finding, error) {
 		}
 	}
 	if len(waiting) > 0 {
-		return []Finding{fail("cmsjobs migrate up", "%d of our migrations did not run: %s", len(waiting), strings.Join(waiting, ", "))}, nil
+		return []Finding{fail("cmsjobs migrate up", "%d of our migrations did not run: %s", len(waiting),
+			strings.Join(waiting, ", "))}, nil
 	}
 	return []Finding{ok("all %d migrations ran", len(list))}, nil
 }
@@ -158,9 +168,11 @@ func checkRights(ctx context.Context, r *app.Services) ([]Finding, error) {
 	defer func() { _ = tx.Rollback() }() // nothing is to stay
 	for _, table := range []string{"jobs", "failed_jobs"} {
 		name := r.Site.Table(table)
-		for verb, statement := range map[string]string{"change": "UPDATE " + name + " SET queue = queue WHERE id = -1", "delete": "DELETE FROM " + name + " WHERE id = -1"} {
+		for verb, statement := range map[string]string{"change": "UPDATE " + name + " SET queue = queue WHERE id = -1",
+			"delete": "DELETE FROM " + name + " WHERE id = -1"} {
 			if _, err := tx.ExecContext(ctx, statement); err != nil {
-				return []Finding{fail("GRANT SELECT, INSERT, UPDATE, DELETE on the CMS's database to the user", "the user may not %s rows of %s: %v", verb, name, err)}, nil
+				return []Finding{fail("GRANT SELECT, INSERT, UPDATE, DELETE on the CMS's database to the user",
+					"the user may not %s rows of %s: %v", verb, name, err)}, nil
 			}
 		}
 	}

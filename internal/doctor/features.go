@@ -29,10 +29,12 @@ func checkCMS(ctx context.Context, r *app.Services) ([]Finding, error) {
 
 func checkSitemap(_ context.Context, r *app.Services) ([]Finding, error) {
 	if r.Handlers.Sitemap == nil {
-		return []Finding{warn("name the CMS's folder (cms.dir), or set sitemap.dir", "where the sitemap goes is not known")}, nil
+		return []Finding{warn("name the CMS's folder (cms.dir), or set sitemap.dir", "where the sitemap goes is not "+
+			"known")}, nil
 	}
 	if err := tryWriting(r.SitemapFolder()); err != nil {
-		return []Finding{fail("run as the web server's user, or give this one the right to write there", "the sitemap cannot be written: %v", err)}, nil
+		return []Finding{fail("run as the web server's user, or give this one the right to write there",
+			"the sitemap cannot be written: %v", err)}, nil
 	}
 	return []Finding{ok("the sitemap goes to %s", r.SitemapFolder())}, nil
 }
@@ -41,7 +43,8 @@ func checkSitemap(_ context.Context, r *app.Services) ([]Finding, error) {
 func checkMail(ctx context.Context, r *app.Services) ([]Finding, error) {
 	t, err := r.Handlers.Mail.Transport(ctx)
 	if err != nil {
-		return []Finding{warn("set mail up in the CMS's settings or in the section mail", "mail cannot leave: %v", err)}, nil
+		return []Finding{warn("set mail up in the CMS's settings or in the section mail", "mail cannot leave: %v",
+			err)}, nil
 	}
 	switch {
 	case r.Config.Mail.Driver == "files" || t.Driver == mail.DriverFiles:
@@ -55,7 +58,8 @@ func checkMail(ctx context.Context, r *app.Services) ([]Finding, error) {
 		return []Finding{ok("mails go to the %s", t.Driver)}, nil
 	}
 	if err := r.Handlers.Mail.Greet(ctx, t); err != nil {
-		return []Finding{warn("check mail.host, mail.port and mail.encryption (the CMS's own settings win), and mail.allow_private", "the mail server %s does not answer: %v", t.Address(), err)}, nil
+		return []Finding{warn("check mail.host, mail.port and mail.encryption (the CMS's own settings win), and "+
+			"mail.allow_private", "the mail server %s does not answer: %v", t.Address(), err)}, nil
 	}
 	return []Finding{ok("the mail server %s answers", t.Address())}, nil
 }
@@ -68,7 +72,8 @@ func checkBreakers(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, b := range list {
 		if b.State != breaker.Closed {
-			f := warn("fix it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left alone: %s", b.Dependency, b.Failures, b.LastError)
+			f := warn("fix it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left "+
+				"alone: %s", b.Dependency, b.Failures, b.LastError)
 			f.condition = conditions.CircuitOpen
 			found = append(found, f)
 		}
@@ -81,7 +86,8 @@ func checkBreakers(ctx context.Context, r *app.Services) ([]Finding, error) {
 
 func checkBackups(ctx context.Context, r *app.Services) ([]Finding, error) {
 	if r.Handlers.Backup == nil {
-		return []Finding{warn("name the CMS's folder (cms.dir), or set backup.dir", "no backups are made: where they go is not known")}, nil
+		return []Finding{warn("name the CMS's folder (cms.dir), or set backup.dir", "no backups are made: where they "+
+			"go is not known")}, nil
 	}
 	health, err := r.Handlers.Backup.Health(ctx)
 	if err != nil {
@@ -90,14 +96,16 @@ func checkBackups(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, w := range health.Warnings {
 		f := warn("cmsjobs backup create makes and verifies one; cmsjobs backup list", "%s", w.Text)
-		f.condition = map[string]string{"leftover": conditions.TempDatabasesLeft, "unverified": conditions.VerificationOld}[w.Code]
+		f.condition = map[string]string{"leftover": conditions.TempDatabasesLeft,
+			"unverified": conditions.VerificationOld}[w.Code]
 		found = append(found, f)
 	}
 	for _, text := range r.Handlers.Backup.RestoreRights(ctx) {
 		found = append(found, warn("see docs/backup.md, Triggers and functions", "%s", text))
 	}
 	if b := health.Newest; b != nil {
-		found = append(found, ok("the newest complete backup is %s of %s, made %s, %s", b.ID, b.Contents(), display.Ago(b.Started, r.Now()), r.Handlers.Backup.Standing(*b)))
+		found = append(found, ok("the newest complete backup is %s of %s, made %s, %s", b.ID, b.Contents(),
+			display.Ago(b.Started, r.Now()), r.Handlers.Backup.Standing(*b)))
 	}
 	return found, nil
 }
@@ -109,7 +117,8 @@ func checkAnalytics(_ context.Context, r *app.Services) ([]Finding, error) {
 			"views are counted without countries, and access logs are not imported: %v", err)}, nil
 	}
 	if c.Collect && len(c.Hosts) == 0 && r.Site.URL() == "" {
-		return []Finding{warn("set analytics.hosts, or cms.url", "page views are collected, but for no site: all are refused")}, nil
+		return []Finding{warn("set analytics.hosts, or cms.url", "page views are collected, but for no site: all are "+
+			"refused")}, nil
 	}
 	if !c.Collect {
 		return []Finding{ok("page views are not collected (analytics.collect)")}, nil
@@ -125,14 +134,17 @@ func checkAdminPage(_ context.Context, r *app.Services) ([]Finding, error) {
 	}
 	var found []Finding
 	if c.AdminPassword == "" && len(c.Users) == 0 && !c.CMSAccounts {
-		found = append(found, warn("set http.admin_password, http.users or http.cms_accounts", "nobody can sign in to the admin page"))
+		found = append(found, warn("set http.admin_password, http.users or http.cms_accounts",
+			"nobody can sign in to the admin page"))
 	}
 	if c.WeakPassword() {
-		found = append(found, warn("set http.admin_password to 12 characters or more", "the password of %s is short: anybody who reaches the page can guess it", c.AdminUser))
+		found = append(found, warn("set http.admin_password to 12 characters or more", "the password of %s is short: "+
+			"anybody who reaches the page can guess it", c.AdminUser))
 	}
 	if host, _, err := net.SplitHostPort(c.Listen); err == nil && c.TLSCert == "" && len(c.Proxies) == 0 {
 		if address := net.ParseIP(host); host != "localhost" && (address == nil || !address.IsLoopback()) {
-			found = append(found, warn("set http.tls_cert and http.tls_key, or stand behind a proxy and name it in http.proxies", "%s is open to the network without encryption", c.Listen))
+			found = append(found, warn("set http.tls_cert and http.tls_key, or stand behind a proxy and name it in "+
+				"http.proxies", "%s is open to the network without encryption", c.Listen))
 		}
 	}
 	if len(found) == 0 {
@@ -154,7 +166,8 @@ func checkBucket(ctx context.Context, r *app.Services) ([]Finding, error) {
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
 	if err := anyObject(ctx, bucket); err != nil {
-		return []Finding{fail("check storage.s3 (endpoint, region, keys, path_style)", "the bucket %s cannot be listed: %v", c.Bucket, err)}, nil
+		return []Finding{fail("check storage.s3 (endpoint, region, keys, path_style)", "the bucket %s cannot be "+
+			"listed: %v", c.Bucket, err)}, nil
 	}
 	return []Finding{ok("the bucket %s answers", c.Bucket)}, nil
 }

@@ -17,10 +17,12 @@ const feedTime = 15 * time.Second
 // costs, and what a faster way needs.
 func checkFeed(ctx context.Context, r *app.Services) ([]Finding, error) {
 	c := r.Config.Feed
-	looks := fmt.Sprintf("new rows are looked for every %s while jobs come, every %s while none do (%.3g statements a second, half of it at night)",
+	looks := fmt.Sprintf("new rows are looked for every %s while jobs come, every %s while none do (%.3g statements "+
+		"a second, half of it at night)",
 		c.Probe, c.ProbeIdle, float64(time.Second)/float64(c.ProbeIdle))
 	if c.Probe == 0 {
-		looks = fmt.Sprintf("feed.probe is 0: a row of another program waits up to %s (queue.poll)", r.Config.Queue.Poll)
+		looks = fmt.Sprintf("feed.probe is 0: a row of another program waits up to %s (queue.poll)",
+			r.Config.Queue.Poll)
 	}
 	source, err := r.ChangeFeed(ctx)
 	if err != nil {

@@ -24,9 +24,12 @@ import (
 func checkLease(_ context.Context, r *app.Services) ([]Finding, error) {
 	q := r.Config.Queue
 	if r.Config.CMS.Dir == "" {
-		return []Finding{warn("name the CMS's folder (cms.dir), or check that queue.php_retry_after equals DB_QUEUE_RETRY_AFTER", "PHP's retry_after is taken for %s; the CMS's own .env is not known", q.PHPRetryAfter)}, nil
+		return []Finding{warn("name the CMS's folder (cms.dir), or check that queue.php_retry_after equals "+
+			"DB_QUEUE_RETRY_AFTER", "PHP's retry_after is taken for %s; the CMS's own .env is not known",
+			q.PHPRetryAfter)}, nil
 	}
-	return []Finding{ok("our leases (%s, renewed every %s) are seen by a PHP worker, whose retry_after is %s", q.Lease, q.Lease/3, q.PHPRetryAfter)}, nil
+	return []Finding{ok("our leases (%s, renewed every %s) are seen by a PHP worker, whose retry_after is %s", q.Lease,
+		q.Lease/3, q.PHPRetryAfter)}, nil
 }
 
 func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
@@ -39,13 +42,17 @@ func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
 		waiting := q.Queued
 		switch {
 		case q.Paused:
-			found = append(found, warn("cmsjobs continue "+q.Queue, "the queue %s is paused; %d {job waits|jobs wait} in it", q.Queue, waiting))
+			found = append(found, warn("cmsjobs continue "+q.Queue, "the queue %s is paused; %d {job waits|jobs "+
+				"wait} in it", q.Queue, waiting))
 		case waiting > 0 && q.Workers == 0:
-			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue, "%d {job waits|jobs wait} in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue, display.Span(q.Oldest)))
+			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue,
+				"%d {job waits|jobs wait} in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue,
+				display.Span(q.Oldest)))
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, ok("%d {job waits|jobs wait}, %d {runs|run}; every queue with jobs has a worker", stats.Queued, stats.Processing))
+		found = append(found, ok("%d {job waits|jobs wait}, %d {runs|run}; every queue with jobs has a worker",
+			stats.Queued, stats.Processing))
 	}
 	return found, nil
 }
@@ -70,7 +77,9 @@ func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
 	}
 	var found []Finding
 	for kind, n := range unknown {
-		found = append(found, warn("write the type as \"cmsjobs types\" lists it, or let the program that knows it run", "%d waiting jobs have the type %q, which nobody here can run", n, kind))
+		found = append(found,
+			warn("write the type as \"cmsjobs types\" lists it, or let the program that knows it run",
+				"%d waiting jobs have the type %q, which nobody here can run", n, kind))
 	}
 	if foreign > 0 {
 		who := "they are left to php artisan queue:work"
@@ -97,7 +106,8 @@ func checkWorkers(ctx context.Context, r *app.Services) ([]Finding, error) {
 			alive++
 		}
 		if w.Alive && w.Version != r.Version {
-			found = append(found, warn("cmsjobs restart", "the worker %s runs version %s, this is %s", w.ID, w.Version, r.Version))
+			found = append(found, warn("cmsjobs restart", "the worker %s runs version %s, this is %s", w.ID, w.Version,
+				r.Version))
 		}
 	}
 	if alive == 0 {
@@ -121,7 +131,9 @@ func checkFailed(ctx context.Context, r *app.Services) ([]Finding, error) {
 	}
 	switch {
 	case recent > 0:
-		return []Finding{warn("cmsjobs failed groups shows the causes", "%d {job|jobs} failed within a day (%d in all)", recent, total)}, nil
+		return []Finding{
+			warn("cmsjobs failed groups shows the causes", "%d {job|jobs} failed within a day (%d in all)", recent,
+				total)}, nil
 	case total > 10_000:
 		return []Finding{warn("cmsjobs failed prune", "failed_jobs has %d rows; nobody prunes it", total)}, nil
 	}
@@ -131,16 +143,19 @@ func checkFailed(ctx context.Context, r *app.Services) ([]Finding, error) {
 // checkFolders tries to write where jobs write.
 func checkFolders(_ context.Context, r *app.Services) ([]Finding, error) {
 	if r.Site.Root == "" {
-		return []Finding{warn("set cms.dir", "the CMS's folder is not known: sitemaps, pictures, caches and logs cannot be worked on")}, nil
+		return []Finding{warn("set cms.dir", "the CMS's folder is not known: sitemaps, pictures, caches and logs "+
+			"cannot be worked on")}, nil
 	}
 	var found []Finding
-	for _, dir := range []string{r.Site.Public(), filepath.Join(r.Site.Public(), "storage"), r.Site.Storage(), filepath.Join(r.Site.Storage(), "framework", "cache"), filepath.Join(r.Site.Storage(), "logs")} {
+	for _, dir := range []string{r.Site.Public(), filepath.Join(r.Site.Public(), "storage"), r.Site.Storage(),
+		filepath.Join(r.Site.Storage(), "framework", "cache"), filepath.Join(r.Site.Storage(), "logs")} {
 		err := tryWriting(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			found = append(found, warn("make it, or check cms.dir", "there is no folder %s", dir))
 		case err != nil:
-			found = append(found, fail(fmt.Sprintf("run the service as the web server's user (often www-data), or give it the right to write there (this is user %d)", os.Getuid()), "%s is not writable: %v", dir, err))
+			found = append(found, fail(fmt.Sprintf("run the service as the web server's user (often www-data), or "+
+				"give it the right to write there (this is user %d)", os.Getuid()), "%s is not writable: %v", dir, err))
 		}
 	}
 	if len(found) == 0 {
@@ -185,7 +200,9 @@ func checkCMSScheduler(ctx context.Context, r *app.Services) ([]Finding, error) 
 	if len(both) == 0 || !r.Config.Schedule.Enabled {
 		return []Finding{ok("the CMS's own scheduler runs (last %s ago)", display.Span(r.Now().Sub(last)))}, nil
 	}
-	return []Finding{warn("switch those entries off here (schedule.entries.NAME.enabled: false) or in the CMS", "the CMS's own scheduler runs too (last %s ago): %s may be done twice", display.Span(r.Now().Sub(last)), strings.Join(both, ", "))}, nil
+	return []Finding{warn("switch those entries off here (schedule.entries.NAME.enabled: false) or in the CMS",
+		"the CMS's own scheduler runs too (last %s ago): %s may be done twice", display.Span(r.Now().Sub(last)),
+		strings.Join(both, ", "))}, nil
 }
 
 // checkKinds says what this program can run here.

@@ -69,9 +69,11 @@ func (b *Binlog) Run(ctx context.Context, report func(Report)) error {
 
 // config is that of the reader. It never connects again by itself: the next
 // Run begins at the log's end, where no position can have been purged.
-func (b *Binlog) config(ctx context.Context, c *mysql.Config, server *binlogServer, report func(Report)) replication.BinlogSyncerConfig {
+func (b *Binlog) config(ctx context.Context, c *mysql.Config, server *binlogServer,
+	report func(Report)) replication.BinlogSyncerConfig {
 	config := replication.BinlogSyncerConfig{
-		ServerID: binlogReplica + rand.Uint32N(1<<31), Flavor: server.flavor(), User: c.User, Password: c.Passwd, TLSConfig: c.TLS,
+		ServerID: binlogReplica + rand.Uint32N(1<<31), Flavor: server.flavor(), User: c.User, Password: c.Passwd,
+		TLSConfig:       c.TLS,
 		HeartbeatPeriod: aliveEvery, ReadTimeout: binlogSilence, DisableRetrySync: true,
 		Logger: slog.New(slog.DiscardHandler), EventCacheCount: binlogEvents, DiscardGTIDSet: true,
 		FillZeroLogPos:                 true, // MariaDB 11.4 leaves the positions of a transaction's events out
@@ -114,7 +116,8 @@ func (b *Binlog) concerns(e *replication.BinlogEvent) Report {
 	switch event := e.Event.(type) {
 	case *replication.RowsEvent:
 		if event.Type() == replication.EnumRowsEventTypeInsert && event.Table != nil &&
-			strings.EqualFold(string(event.Table.Table), b.Table) && strings.EqualFold(string(event.Table.Schema), b.Schema) {
+			strings.EqualFold(string(event.Table.Table), b.Table) && strings.EqualFold(string(event.Table.Schema),
+			b.Schema) {
 			return Inserted
 		}
 	case *replication.QueryEvent: // binlog_format is STATEMENT or MIXED
@@ -176,11 +179,13 @@ func (b *Binlog) examine(ctx context.Context) (*binlogServer, error) {
 	defer db.Close()
 	s := &binlogServer{}
 	var on bool
-	if err := db.QueryRowContext(ctx, "SELECT VERSION(), CURRENT_USER(), @@global.log_bin, @@global.binlog_format").Scan(&s.version, &s.account, &on, &s.format); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT VERSION(), CURRENT_USER(), @@global.log_bin, @@global.binlog_format").
+		Scan(&s.version, &s.account, &on, &s.format); err != nil {
 		return nil, database.Explain("asking the server for its binary log", err)
 	}
 	if !on {
-		return nil, &UnavailableError{"the server writes no binary log", "set log_bin (and binlog_format=ROW) in the server's configuration and restart it"}
+		return nil, &UnavailableError{"the server writes no binary log", "set log_bin (and binlog_format=ROW) in the " +
+			"server's configuration and restart it"}
 	}
 	status := "SHOW BINARY LOG STATUS"
 	if s.flavor() == binlog.MariaDBFlavor {
@@ -223,7 +228,8 @@ func (b *Binlog) logged(status map[string]any) error {
 		return false
 	}
 	if len(only) > 0 && !has(only) || has(never) {
-		return &UnavailableError{"the server leaves the database " + b.Schema + " out of its binary log", "change binlog_do_db or binlog_ignore_db in the server's configuration and restart it"}
+		return &UnavailableError{"the server leaves the database " + b.Schema + " out of its binary log",
+			"change binlog_do_db or binlog_ignore_db in the server's configuration and restart it"}
 	}
 	return nil
 }
@@ -253,7 +259,8 @@ func code(err error) uint16 {
 func (s *binlogServer) explain(err error) error {
 	switch code(err) {
 	case accessDenied, tableDenied, privilegeDenied:
-		return &UnavailableError{"the account may not read the server's binary log", s.grant() + "; or name another account in feed.dsn"}
+		return &UnavailableError{"the account may not read the server's binary log", s.grant() +
+			"; or name another account in feed.dsn"}
 	}
 	return fmt.Errorf("reading the binary log: %w", err)
 }

@@ -30,7 +30,8 @@ func (*Knock) Name() string { return "socket for PHP" }
 // only the process that leads those of its host listens.
 func (k *Knock) Run(ctx context.Context, report func(Report)) error {
 	if len(k.Path) >= knockPath {
-		return &UnavailableError{fmt.Sprintf("the path of the socket %s is too long (%d bytes of at most %d)", k.Path, len(k.Path), knockPath-1), "name a shorter one in feed.socket"}
+		return &UnavailableError{fmt.Sprintf("the path of the socket %s is too long (%d bytes of at most %d)", k.Path,
+			len(k.Path), knockPath-1), "name a shorter one in feed.socket"}
 	}
 	if err := os.Remove(k.Path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return fmt.Errorf("removing an old socket: %w", err)

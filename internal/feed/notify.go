@@ -62,7 +62,8 @@ func (n *Notify) Run(ctx context.Context, report func(Report)) error {
 		case err == nil:
 			report(Inserted)
 		case pgconn.Timeout(err) && asked:
-			return &UnavailableError{"the connection delivers no notifications; a pooler in transaction mode delivers none", "name the server itself in feed.dsn"}
+			return &UnavailableError{"the connection delivers no notifications; a pooler in transaction mode " +
+				"delivers none", "name the server itself in feed.dsn"}
 		default:
 			return fmt.Errorf("waiting for notifications: %w", err)
 		}
@@ -119,7 +120,8 @@ func (n *Notify) listen(ctx context.Context) (*pgx.Conn, string, error) {
 // channel is what the table's trigger notifies.
 func (n *Notify) channel(ctx context.Context, c *pgx.Conn) (string, error) {
 	var number uint32
-	err := c.QueryRow(ctx, "SELECT tgrelid FROM pg_trigger WHERE tgname = '"+trigger+"' AND tgenabled <> 'D' AND tgrelid = to_regclass($1)", n.Table).Scan(&number)
+	err := c.QueryRow(ctx, "SELECT tgrelid FROM pg_trigger WHERE tgname = '"+trigger+"' AND tgenabled <> 'D' AND "+
+		"tgrelid = to_regclass($1)", n.Table).Scan(&number)
 	if errors.Is(err, pgx.ErrNoRows) {
 		return "", &UnavailableError{"the table " + n.Table + " has no trigger that notifies", "cmsjobs migrate feed"}
 	}
@@ -133,10 +135,12 @@ func (n *Notify) channel(ctx context.Context, c *pgx.Conn) (string, error) {
 // statement, however many rows it inserts.
 func Trigger(table string) []string {
 	return []string{
-		"CREATE OR REPLACE FUNCTION " + trigger + "() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_notify('" + trigger +
+		"CREATE OR REPLACE FUNCTION " + trigger +
+			"() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN PERFORM pg_notify('" + trigger +
 			"_' || TG_RELID::text, ''); RETURN NULL; END $$",
 		"DROP TRIGGER IF EXISTS " + trigger + " ON " + table,
-		"CREATE TRIGGER " + trigger + " AFTER INSERT ON " + table + " FOR EACH STATEMENT EXECUTE PROCEDURE " + trigger + "()",
+		"CREATE TRIGGER " + trigger + " AFTER INSERT ON " + table + " FOR EACH STATEMENT EXECUTE PROCEDURE " +
+			trigger + "()",
 	}
 }
 

@@ -117,7 +117,8 @@ func TestBinlog(t *testing.T) {
 // Inserts are seen in every format of the log, those into other tables are not.
 func (r *replicated) formats(t *testing.T) {
 	h := listen(t, r.log)
-	for _, set := range []string{"SET binlog_format='ROW'", "SET binlog_format='STATEMENT'", "SET binlog_format='MIXED'",
+	for _, set := range []string{"SET binlog_format='ROW'", "SET binlog_format='STATEMENT'",
+		"SET binlog_format='MIXED'",
 		"SET binlog_row_image='MINIMAL'", "SET binlog_transaction_compression=ON", "SET GLOBAL log_bin_compress=ON"} {
 		c, err := r.Database.Connx(t.Context())
 		if err != nil {
@@ -129,7 +130,8 @@ func (r *replicated) formats(t *testing.T) {
 			continue
 		}
 		payload := strings.Repeat("x", 5000) // worth compressing
-		if _, err := c.ExecContext(t.Context(), "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, 0, 0, 0)", payload); err != nil {
+		if _, err := c.ExecContext(t.Context(), "INSERT INTO jobs (queue, payload, attempts, available_at, "+
+			"created_at) VALUES ('default', ?, 0, 0, 0)", payload); err != nil {
 			t.Fatal(err)
 		}
 		h.says(t, Inserted, set)
@@ -226,7 +228,8 @@ func (r *replicated) purged(t *testing.T) {
 func TestNoBinlog(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
 		db := jobstest.Open(t, engine)
-		needs(t, Try(t.Context(), &Binlog{DSN: db.DSN, Schema: "x", Table: "jobs"}, 20*time.Second), "writes no binary log")
+		needs(t, Try(t.Context(), &Binlog{DSN: db.DSN, Schema: "x", Table: "jobs"}, 20*time.Second),
+			"writes no binary log")
 	})
 	b := &Binlog{Schema: "Site"}
 	for _, c := range []struct {
@@ -256,7 +259,8 @@ func TestNotify(t *testing.T) {
 	s.insert(t, "default", 0)
 	h.says(t, Inserted, "a row")
 	tx := s.Database.MustBegin()
-	tx.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT 'default', '{}', 0, 0, 0 FROM generate_series(1, 1000)")
+	tx.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT 'default', '{}', 0, 0, " +
+		"0 FROM generate_series(1, 1000)")
 	for len(h) > 0 {
 		<-h
 	}
@@ -288,7 +292,8 @@ func TestNotifyOnALostConnection(t *testing.T) {
 	watch(t, o)
 	s.woke(t, "")
 	s.woke(t, "")
-	s.Database.MustExec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cmsjobs feed' AND datname = current_database()")
+	s.Database.MustExec("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'cmsjobs " +
+		"feed' AND datname = current_database()")
 	s.woke(t, "")
 	s.insert(t, "default", 0)
 	s.woke(t, "default")
@@ -320,7 +325,8 @@ func TestFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer again.Close()
-	again.MustExec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', '{}', 0, 0, 0)`)
+	again.MustExec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', '{}', 0,
+		0, 0)`)
 	h.says(t, Written, "a new write-ahead log")
 
 	missing := Try(t.Context(), &Files{Path: filepath.Join(t.TempDir(), "no", "such")}, time.Second)

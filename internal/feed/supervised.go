@@ -64,10 +64,12 @@ func (s *supervised) noteTrouble(err error, wait time.Duration) {
 	}
 	s.silent = true
 	if u, ok := unavailable(err); ok {
-		s.w.o.Logger.Info("change feed not available; new jobs are looked for instead", "event", "feed.unavailable", "feed", s.Name(), "error", u.What, "remedy", u.Fix)
+		s.w.o.Logger.Info("change feed not available; new jobs are looked for instead", "event", "feed.unavailable",
+			"feed", s.Name(), "error", u.What, "remedy", u.Fix)
 		return
 	}
-	s.w.o.Logger.Warn("change feed lost; new jobs are looked for until it is back", "event", "feed.lost", "feed", s.Name(), "retry_in", wait, "error", err)
+	s.w.o.Logger.Warn("change feed lost; new jobs are looked for until it is back", "event", "feed.lost", "feed",
+		s.Name(), "retry_in", wait, "error", err)
 }
 
 // report takes what the source says.

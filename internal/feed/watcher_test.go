@@ -50,7 +50,8 @@ func newSite(t *testing.T, db *jobstest.Database) *site {
 // insert adds a row as PHP does.
 func (s *site) insert(t *testing.T, queue string, delay time.Duration) {
 	t.Helper()
-	_, err := s.Database.Exec(s.Rebind(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, '{}', 0, ?, ?)`),
+	_, err := s.Database.Exec(s.Rebind(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES
+		(?, '{}', 0, ?, ?)`),
 		queue, time.Now().Add(delay).Unix(), time.Now().Unix())
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +60,8 @@ func (s *site) insert(t *testing.T, queue string, delay time.Duration) {
 
 // options are those of a watcher on the site.
 func (s *site) options(t *testing.T, sources ...Source) Options {
-	return Options{Rows: s.Tables, Wake: func(queue string) { s.woken <- queue }, Dir: t.TempDir(), Busy: 20 * time.Millisecond, Idle: 100 * time.Millisecond,
+	return Options{Rows: s.Tables, Wake: func(queue string) { s.woken <- queue }, Dir: t.TempDir(),
+		Busy: 20 * time.Millisecond, Idle: 100 * time.Millisecond,
 		Sources: sources, Logger: slog.New(slog.DiscardHandler), Now: time.Now}
 }
 
@@ -177,7 +179,8 @@ func TestAHintAheadOfItsRow(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer late.Rollback()
-	if _, err := late.Exec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('late', '{}', 0, 0, 0)`); err != nil {
+	if _, err := late.Exec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('late', '{}',
+		0, 0, 0)`); err != nil {
 		t.Fatal(err)
 	}
 	s.insert(t, "default", 0)
@@ -358,7 +361,9 @@ func TestAFloodOfHints(t *testing.T) {
 
 func TestPace(t *testing.T) {
 	start := time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
-	p := pace{busy: 50 * time.Millisecond, idle: 500 * time.Millisecond, night: func(now time.Time) bool { return now.Hour() < 6 }}
+	p := pace{busy: 50 * time.Millisecond, idle: 500 * time.Millisecond, night: func(now time.Time) bool {
+		return now.Hour() < 6
+	}}
 	p.found(start)
 	if d := p.next(start.Add(29 * time.Second)); d != 50*time.Millisecond {
 		t.Errorf("29 s after news it waits %v", d)

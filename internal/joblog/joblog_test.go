@@ -20,12 +20,13 @@ func clock() time.Time { return at }
 
 // usual is the service's JSON log.
 func usual(w io.Writer) slog.Handler {
-	return redact.Handler(slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Value.Kind() == slog.KindDuration {
-			return slog.Float64(a.Key+"_ms", joblog.Milliseconds(a.Value.Duration()))
-		}
-		return a
-	}}))
+	return redact.Handler(
+		slog.NewJSONHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Value.Kind() == slog.KindDuration {
+				return slog.Float64(a.Key+"_ms", joblog.Milliseconds(a.Value.Duration()))
+			}
+			return a
+		}}))
 }
 
 func ended(jobType, queue, uuid string, id int64, attempt int, took time.Duration) jobs.Settlement {
@@ -111,7 +112,8 @@ func TestALargeBatch(t *testing.T) {
 }
 
 func BenchmarkLine(b *testing.B) {
-	run := ended("sitemap.generate", "cmsjobs", "0192a3b4-0000-7000-8000-0123456789ab", 12345, 1, 1234567*time.Nanosecond)
+	run := ended("sitemap.generate", "cmsjobs", "0192a3b4-0000-7000-8000-0123456789ab", 12345, 1,
+		1234567*time.Nanosecond)
 	batch := []jobs.Settlement{run, run, run, run, run, run, run, run, run, run}
 	b.Run("here", func(b *testing.B) {
 		b.ReportAllocs()

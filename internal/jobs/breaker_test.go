@@ -67,7 +67,8 @@ func TestAnOpenBreakerCostsNoAttempt(t *testing.T) {
 func (s *site) due(t *testing.T, want int) {
 	t.Helper()
 	var n int
-	if err := s.Get(&n, s.Rebind("SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND available_at <= ?"), time.Now().Unix()+1); err != nil || n != want {
+	if err := s.Get(&n, s.Rebind("SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND available_at <= ?"),
+		time.Now().Unix()+1); err != nil || n != want {
 		t.Errorf("%d jobs are due, want %d, %v", n, want, err)
 	}
 }

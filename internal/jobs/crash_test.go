@@ -20,7 +20,8 @@ import (
 // The points at which a worker may die, in the order of a job's life. The
 // database is outside of it: what is written is written, what is not is not.
 var crashPoints = []string{"before the claim", "after the claim", "before the effect", "after the effect",
-	"before renewing", "after renewing", "before settling", "after settling", "before the heartbeat", "after the heartbeat"}
+	"before renewing", "after renewing", "before settling", "after settling", "before the heartbeat",
+	"after the heartbeat"}
 
 // F18: a worker dies by SIGKILL at each step of its work. Nothing is lost, what
 // ran twice is explained by the death, and a job whose end was written does not

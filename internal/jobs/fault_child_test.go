@@ -87,8 +87,10 @@ func childMain(raw string) error {
 	}
 	breaks = &fragile{Store: store, at: c.CrashAt, on: c.CrashOn, by: c.CrashBy}
 	host, _ := os.Hostname()
-	w, err := jobs.NewWorker(jobs.Config{Source: breaks, Workers: breaks, Registry: registry, Logger: log, Now: time.Now,
-		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]), Host: host, PID: os.Getpid()},
+	w, err := jobs.NewWorker(jobs.Config{Source: breaks, Workers: breaks, Registry: registry, Logger: log,
+		Now: time.Now,
+		Info: jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]), Host: host,
+			PID: os.Getpid()},
 		Queues: c.Queues, Slots: c.Slots, Prefetch: 2 * c.Slots, Lease: c.Lease, Grace: c.Grace,
 		PollMin: 20 * time.Millisecond, PollMax: 300 * time.Millisecond, DatabaseTrouble: database.Outage})
 	if err != nil {
@@ -99,12 +101,14 @@ func childMain(raw string) error {
 }
 
 // openStore connects, waiting for a server that is just being killed by a test.
-func openStore(ctx context.Context, dsn string, registry *jobs.Registry, mode string, lease time.Duration) (*queue.Store, error) {
+func openStore(ctx context.Context, dsn string, registry *jobs.Registry, mode string, lease time.Duration) (
+	*queue.Store, error) {
 	var last error
 	for range 200 {
 		db, err := database.Connect(ctx, database.ConnectOptions{DSN: dsn})
 		if err == nil {
-			store, err := queue.Open(ctx, db, tables.Options{Registry: registry, DefaultQueue: "default", Mode: tables.Mode(mode), RetryAfter: lease})
+			store, err := queue.Open(ctx, db, tables.Options{Registry: registry, DefaultQueue: "default",
+				Mode: tables.Mode(mode), RetryAfter: lease})
 			if err == nil {
 				return store, nil
 			}

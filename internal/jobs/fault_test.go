@@ -175,9 +175,11 @@ func (l *lab) check(n int) {
 		l.t.Fatal(err)
 	}
 	if len(l.sink.ends) != n || left != 0 || dead != 0 || overlaps != 0 {
-		l.t.Errorf("%d of %d jobs ended, %d left in the queue, %d in failed_jobs, %d overlaps", len(l.sink.ends), n, left, dead, overlaps)
+		l.t.Errorf("%d of %d jobs ended, %d left in the queue, %d in failed_jobs, %d overlaps", len(l.sink.ends), n,
+			left, dead, overlaps)
 	}
-	l.t.Logf("%d jobs, %d faults: %d lost, %d ran twice (each explained), %d overlaps", n, len(l.faults), n-len(l.sink.ends), duplicates, overlaps)
+	l.t.Logf("%d jobs, %d faults: %d lost, %d ran twice (each explained), %d overlaps", n, len(l.faults),
+		n-len(l.sink.ends), duplicates, overlaps)
 }
 
 // empty waits until the queue is empty: the last runs are settled.
@@ -410,7 +412,8 @@ func testARestartThatCutsJobsOffChargesNothing(t *testing.T, engine jobstest.Eng
 	l.empty()
 	l.check(n)
 	if starts, charged := l.starts(), l.charged(); starts <= n || charged != 0 {
-		t.Errorf("%d starts of %d jobs, %d attempts were charged; want more starts than jobs, and none charged", starts, n, charged)
+		t.Errorf("%d starts of %d jobs, %d attempts were charged; want more starts than jobs, and none charged",
+			starts, n, charged)
 	}
 }
 
@@ -540,7 +543,8 @@ func (l *lab) outOfConnections(length time.Duration) {
 	}
 	do("SET GLOBAL max_connections = 10")
 	var workers []int64 // KILL USER is MariaDB's alone
-	if err := held[0].SelectContext(ctx, &workers, "SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'worker'"); err != nil {
+	if err := held[0].SelectContext(ctx, &workers,
+		"SELECT ID FROM information_schema.PROCESSLIST WHERE USER = 'worker'"); err != nil {
 		l.t.Fatal(err)
 	}
 	for _, id := range workers {

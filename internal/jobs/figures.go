@@ -17,19 +17,33 @@ func Figures() []Figure {
 	return []Figure{
 		{"waiting jobs", "jobs now that no worker has claimed: queued, delayed and PHP's own together",
 			"tile and tab “Waiting”, `pending` in `/stats`, total of `/jobs?status=queued`"},
-		{"queued jobs", "waiting jobs that are due, without PHP's own. A paused queue's jobs count", "`jobs stats`, `/queues`, `cmsjobs_queue_jobs{status=\"queued\"}`"},
-		{"delayed jobs", "waiting jobs that are not due yet, without PHP's own. Jobs that wait for their retry count", "`delayed` in `jobs stats`, `/stats`, `/queues` and metrics"},
-		{"PHP's own jobs", "waiting jobs of Laravel's classes, due or not. In a queue with more than 1,000 waiting jobs it is an estimate", "`foreign` in `jobs stats`, `/stats`, `/queues` and metrics"},
-		{"running jobs", "jobs now that a worker has claimed. Stalled jobs and those of PHP's workers count", "`processing` everywhere, tile and tab “Running”"},
-		{"failed jobs", "rows of `failed_jobs` now. A retry by hand takes a job out; PHP's failed jobs count", "`failed` in `jobs stats`, `/stats`, `/jobs?status=failed` and metrics, tile and tab “Failed”; the causes add up to it"},
-		{"completed jobs", "jobs in the history that completed", "`completed` in `jobs stats` and `/stats`, tile and tab “Completed”"},
-		{"cancelled jobs", "jobs in the history that a person or program cancelled", "`cancelled` in `jobs stats` and `/stats`, tab “Cancelled”"},
-		{"success rate", "completed ÷ (completed + failed) of the ends in the history. Only the attempt that ends a job counts, not those that were retried; a job that was retried by hand ended twice",
+		{"queued jobs", "waiting jobs that are due, without PHP's own. A paused queue's jobs count",
+			"`jobs stats`, `/queues`, `cmsjobs_queue_jobs{status=\"queued\"}`"},
+		{"delayed jobs", "waiting jobs that are not due yet, without PHP's own. Jobs that wait for their retry count",
+			"`delayed` in `jobs stats`, `/stats`, `/queues` and metrics"},
+		{"PHP's own jobs", "waiting jobs of Laravel's classes, due or not. In a queue with more than 1,000 waiting " +
+			"jobs it is an estimate", "`foreign` in `jobs stats`, `/stats`, `/queues` and metrics"},
+		{"running jobs", "jobs now that a worker has claimed. Stalled jobs and those of PHP's workers count",
+			"`processing` everywhere, tile and tab “Running”"},
+		{"failed jobs", "rows of `failed_jobs` now. A retry by hand takes a job out; PHP's failed jobs count",
+			"`failed` in `jobs stats`, `/stats`, `/jobs?status=failed` and metrics, tile and tab “Failed”; the " +
+				"causes add up to it"},
+		{"completed jobs", "jobs in the history that completed", "`completed` in `jobs stats` and `/stats`, tile and " +
+			"tab “Completed”"},
+		{"cancelled jobs", "jobs in the history that a person or program cancelled",
+			"`cancelled` in `jobs stats` and `/stats`, tab “Cancelled”"},
+		{"success rate", "completed ÷ (completed + failed) of the ends in the history. Only the attempt that ends a " +
+			"job counts, not those that were retried; a job that was retried by hand ended twice",
 			"`success_rate`, tile “Failed”"},
-		{"completed attempts", "runs of a period that ended `completed`", "plots, `completed` in `/throughput`, `outcome=\"completed\"` in metrics"},
-		{"failed attempts", "runs of a period that ended `failed`, `retried` or `crashed`. Attempts that were released or cancelled count neither as completed nor as failed",
-			"plots, `failed_attempts` in `/throughput`, the overview's line on the last hour, the condition `failure_rate` (it leaves notifications out)"},
-		{"jobs that failed in a period", "runs of a period that ended `failed`: attempts that ended a job. A job that was retried by hand since counts too", "`failed` in `/throughput`, the overview's line on the last hour"},
+		{"completed attempts", "runs of a period that ended `completed`", "plots, `completed` in `/throughput`, " +
+			"`outcome=\"completed\"` in metrics"},
+		{"failed attempts", "runs of a period that ended `failed`, `retried` or `crashed`. Attempts that were " +
+			"released or cancelled count neither as completed nor as failed",
+			"plots, `failed_attempts` in `/throughput`, the overview's line on the last hour, the condition " +
+				"`failure_rate` (it leaves notifications out)"},
+		{"jobs that failed in a period", "runs of a period that ended `failed`: attempts that ended a job. A job " +
+			"that was retried by hand since counts too", "`failed` in `/throughput`, the overview's line on the last " +
+			"hour"},
 		{"failed jobs of the last day", "failed jobs now whose last attempt ended within 24 hours", "`doctor`"},
 	}
 }

@@ -49,7 +49,8 @@ func TestUnknownRowsDelayNobody(t *testing.T) {
 				// Left by other processes: one that failed there, and one whose worker died.
 				now := time.Now()
 				s.insert(t, `{"type":"test.starts","data":{"n":"theirs"}}`, 1, 0, now.Add(6*time.Second).Unix())
-				s.insert(t, `{"type":"test.starts","data":{"n":"lost"}}`, 1, now.Add(6*time.Second).Unix()-90, now.Add(-time.Minute).Unix())
+				s.insert(t, `{"type":"test.starts","data":{"n":"lost"}}`, 1, now.Add(6*time.Second).Unix()-90,
+					now.Add(-time.Minute).Unix())
 				s.starts(t, "another's second attempt", now.Add(6*time.Second), "theirs", 2, 10*time.Second)
 				s.starts(t, "a job whose worker died", now.Add(7*time.Second), "lost", 2, 10*time.Second)
 			})
@@ -71,7 +72,8 @@ type crowdedSite struct {
 
 func newCrowdedSite(t *testing.T, engine jobstest.Engine, indexed bool) *crowdedSite {
 	t.Helper()
-	s := &crowdedSite{db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), started: map[string]time.Time{}, told: make(chan struct{}, 100)}
+	s := &crowdedSite{db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), started: map[string]time.Time{},
+		told: make(chan struct{}, 100)}
 	if _, err := tables.CreateTables(t.Context(), s.db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +91,8 @@ func newCrowdedSite(t *testing.T, engine jobstest.Engine, indexed bool) *crowded
 			t.Fatal(err)
 		}
 	}
-	s.insert(t, `{"type":"other.plugin","data":{"what":"a row that only a plugin understands"}}`, 0, 0, time.Now().Add(-time.Hour).Unix())
+	s.insert(t, `{"type":"other.plugin","data":{"what":"a row that only a plugin understands"}}`, 0, 0,
+		time.Now().Add(-time.Hour).Unix())
 	const columns = "queue, payload, attempts, reserved_at, available_at, created_at"
 	for have, want := 1, unknownRows(engine); have < want; have *= 2 {
 		s.db.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, want-have))
@@ -106,7 +109,8 @@ func (s *crowdedSite) insert(t *testing.T, payload string, attempts int, reserve
 	if reserved > 0 {
 		lock = reserved
 	}
-	s.db.MustExec(s.db.Rebind("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default', ?, ?, ?, ?, ?)"),
+	s.db.MustExec(s.db.Rebind("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) "+
+		"VALUES ('default', ?, ?, ?, ?, ?)"),
 		payload, attempts, lock, available, available)
 }
 
@@ -137,7 +141,8 @@ func (s *crowdedSite) enqueue(t *testing.T, data string) time.Time {
 // work lets a worker run until the test ends.
 func (s *crowdedSite) work(t *testing.T) {
 	t.Helper()
-	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Registry: s.registry, Now: time.Now, Slots: 2, PollMin: 200 * time.Millisecond, PollMax: 500 * time.Millisecond,
+	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Registry: s.registry, Now: time.Now, Slots: 2,
+		PollMin: 200 * time.Millisecond, PollMax: 500 * time.Millisecond,
 		Lease: 30 * time.Second, DatabaseTrouble: database.Outage})
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +159,8 @@ func (s *crowdedSite) work(t *testing.T) {
 }
 
 // starts waits for an attempt and holds it to at most slack after due.
-func (s *crowdedSite) starts(t *testing.T, what string, due time.Time, name string, attempt int, slack time.Duration) time.Time {
+func (s *crowdedSite) starts(t *testing.T, what string, due time.Time, name string, attempt int,
+	slack time.Duration) time.Time {
 	t.Helper()
 	timer := time.After(time.Until(due) + slack)
 	for {

@@ -200,8 +200,9 @@ func TestTicksAreUniqueOnACluster(t *testing.T) {
 		}
 		clock := &steps{Store: store, now: start}
 		s, err := schedule.New(schedule.Config{Ticker: clock, Edits: store, CatchUp: time.Hour,
-			Zone:    func(context.Context) (*time.Location, error) { return time.UTC, nil },
-			Entries: []schedule.Entry{{Name: "every minute", Cron: "* * * * *", Policy: schedule.All, Limit: 100, Job: effectKind.New(effect{Key: 1}).On("default")}}})
+			Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
+			Entries: []schedule.Entry{{Name: "every minute", Cron: "* * * * *", Policy: schedule.All, Limit: 100,
+				Job: effectKind.New(effect{Key: 1}).On("default")}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -225,7 +226,8 @@ func TestTicksAreUniqueOnACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	var ticks, enqueued, rows int
-	if err := l.db.QueryRow("SELECT COUNT(*), COUNT(DISTINCT uuid) FROM cmsjobs_ticks WHERE tick > ? AND outcome = 'enqueued'", start.UnixMilli()).Scan(&ticks, &enqueued); err != nil {
+	if err := l.db.QueryRow("SELECT COUNT(*), COUNT(DISTINCT uuid) FROM cmsjobs_ticks WHERE tick > ? AND outcome = "+
+		"'enqueued'", start.UnixMilli()).Scan(&ticks, &enqueued); err != nil {
 		t.Fatal(err)
 	}
 	if err := l.db.Get(&rows, "SELECT COUNT(*) FROM jobs"); err != nil {
@@ -236,7 +238,8 @@ func TestTicksAreUniqueOnACluster(t *testing.T) {
 		t.Fatal(err)
 	}
 	if ticks != minutes || enqueued != minutes || rows != all {
-		t.Errorf("%d minutes, %d schedulers on three nodes: %d ticks, %d jobs named, %d jobs for %d ticks in all", minutes, instances, ticks, enqueued, rows, all)
+		t.Errorf("%d minutes, %d schedulers on three nodes: %d ticks, %d jobs named, %d jobs for %d ticks in all",
+			minutes, instances, ticks, enqueued, rows, all)
 	}
 	t.Logf("%d schedulers on three nodes, %d minutes: %d ticks, %d jobs", instances, minutes, ticks, enqueued)
 }

@@ -85,7 +85,8 @@ func HandleInternal[P any](r *Registry, in Internal, k Kind[P], fn func(context.
 // order finds what a job is to do, or says for good that there is nothing.
 func (in Internal) order(ctx context.Context, kind, id string) (Order, error) {
 	if id == "" || in.Book == nil {
-		return Order{}, Permanent(fmt.Errorf("jobs of %s are made by the service itself: a row or a request cannot say what they do", kind))
+		return Order{}, Permanent(fmt.Errorf("jobs of %s are made by the service itself: a row or a request cannot "+
+			"say what they do", kind))
 	}
 	o, err := in.Book.Order(ctx, id)
 	switch {

@@ -120,7 +120,8 @@ func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) erro
 		_, err := decode[P](Job{Type: k.Name, Data: data})
 		return err
 	}
-	r.add(Entry{Type: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check, Example: example[P]()})
+	r.add(Entry{Type: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check,
+		Example: example[P]()})
 }
 
 // example is the payload's zero value as JSON, which shows its fields.

@@ -27,7 +27,8 @@ type laravel struct{ *lab }
 
 func newLaravel(t *testing.T, engine jobstest.Engine) laravel {
 	t.Helper()
-	for _, check := range [][]string{{"php", "-r", `exit(extension_loaded("pdo_mysql") ? 0 : 1);`}, {"test", "-f", "/usr/share/php/Illuminate/Queue/autoload.php"}} {
+	for _, check := range [][]string{{"php", "-r", `exit(extension_loaded("pdo_mysql") ? 0 : 1);`},
+		{"test", "-f", "/usr/share/php/Illuminate/Queue/autoload.php"}} {
 		if err := exec.Command(check[0], check[1:]...).Run(); err != nil {
 			jobstest.Skip(t, "no Laravel here (packages php-cli, php-mysql, php-laravel-framework): %v", err)
 		}
@@ -40,7 +41,8 @@ func newLaravel(t *testing.T, engine jobstest.Engine) laravel {
 // artisan prepares one command of Laravel.
 func (l laravel) artisan(args ...string) *exec.Cmd {
 	cmd := exec.Command("php", append([]string{"testdata/php/artisan.php"}, args...)...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", l.server.Port), "DB_DATABASE=lab", fmt.Sprintf("RETRY_AFTER=%d", int(l.config.Lease.Seconds())))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", l.server.Port), "DB_DATABASE=lab",
+		fmt.Sprintf("RETRY_AFTER=%d", int(l.config.Lease.Seconds())))
 	return cmd
 }
 
@@ -58,11 +60,13 @@ func (l laravel) work(handler func(context.Context, jobs.Job, effect) error, que
 	l.t.Helper()
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, effectKind, handler)
-	store, err := queue.Open(context.Background(), l.db, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", RetryAfter: l.config.Lease})
+	store, err := queue.Open(context.Background(), l.db, tables.Options{Registry: registry, DefaultQueue: "cmsjobs",
+		RetryAfter: l.config.Lease})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "test"},
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now,
+		Info:   jobs.WorkerInfo{ID: "test"},
 		Queues: queues, Lease: l.config.Lease, StopWhenEmpty: true, PollMin: 10 * time.Millisecond})
 	if err != nil {
 		l.t.Fatal(err)
@@ -95,7 +99,8 @@ func testPHPsOwnRowsStayAsTheyAre(t *testing.T, engine jobstest.Engine) {
 		t.Errorf("%d of 50 rows of PHP are untouched", n)
 	}
 	l.run("queue:work", "--stop-when-empty", "--sleep=0")
-	if n, different := l.count("SELECT COUNT(*) FROM php_effects"), l.count("SELECT COUNT(DISTINCT k) FROM php_effects"); n != 50 || different != 50 {
+	if n, different := l.count("SELECT COUNT(*) FROM php_effects"),
+		l.count("SELECT COUNT(DISTINCT k) FROM php_effects"); n != 50 || different != 50 {
 		t.Errorf("PHP then ran %d jobs, %d different ones; want 50", n, different)
 	}
 }
@@ -176,8 +181,10 @@ func testPHPDoesNotTakeAJobThatStillRuns(t *testing.T, engine jobstest.Engine) {
 	work.Wait()
 	_ = php.Process.Kill()
 	_ = php.Wait()
-	if runs.Load() != 1 || l.count("SELECT COUNT(*) FROM failed_jobs") != 0 || l.count("SELECT COUNT(*) FROM jobs") != 0 {
-		t.Errorf("%d runs, %d rows in failed_jobs, %d in jobs", runs.Load(), l.count("SELECT COUNT(*) FROM failed_jobs"), l.count("SELECT COUNT(*) FROM jobs"))
+	if runs.Load() != 1 || l.count("SELECT COUNT(*) FROM failed_jobs") != 0 ||
+		l.count("SELECT COUNT(*) FROM jobs") != 0 {
+		t.Errorf("%d runs, %d rows in failed_jobs, %d in jobs", runs.Load(),
+			l.count("SELECT COUNT(*) FROM failed_jobs"), l.count("SELECT COUNT(*) FROM jobs"))
 	}
 }
 

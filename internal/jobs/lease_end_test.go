@@ -105,7 +105,8 @@ func testAWorkerThatIsCutOffStopsBeforeAnotherStarts(t *testing.T, engine jobste
 		}
 	}
 	if smallest < l.config.Lease/6 {
-		t.Errorf("a job was started again %v after its first run had ended, want %v at least", smallest, l.config.Lease/6)
+		t.Errorf("a job was started again %v after its first run had ended, want %v at least", smallest,
+			l.config.Lease/6)
 	}
 	t.Logf("lease %v: the smallest margin is %v", l.config.Lease, smallest.Round(time.Millisecond))
 }

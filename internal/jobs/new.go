@@ -91,7 +91,8 @@ func (n Spec) Check() error {
 	case !isJSON(n.Metadata):
 		return fmt.Errorf("the metadata of %s is not JSON in UTF-8", n.Type)
 	case slices.ContainsFunc(words, func(s string) bool { return !word(s) }):
-		return fmt.Errorf("type, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Type)
+		return fmt.Errorf("type, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not",
+			n.Type)
 	case n.Delay < 0 || n.MaxAttempts < 0:
 		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Type)
 	}
@@ -121,5 +122,6 @@ type Enqueuer interface {
 }
 
 func tooLarge(kind string, size int) error {
-	return tooLargeError{fmt.Sprintf("the payload of %s has %d bytes, %d are allowed: put large things into a file and name it", kind, size, MaxPayload)}
+	return tooLargeError{fmt.Sprintf("the payload of %s has %d bytes, %d are allowed: put large things into a file "+
+		"and name it", kind, size, MaxPayload)}
 }

@@ -107,7 +107,10 @@ func dataOf(keys members) json.RawMessage {
 
 // alone says that name is the only key that is not the queue's.
 func (m members) alone(name string) bool {
-	return !slices.ContainsFunc(m, func(x member) bool { return string(x.name) != name && !kept(string(x.name), false) })
+	return !slices.ContainsFunc(m, func(x member) bool {
+		return string(x.name) != name &&
+			!kept(string(x.name), false)
+	})
 }
 
 func encodeKeys(keys map[string]json.RawMessage) json.RawMessage {
@@ -164,7 +167,8 @@ type envelope struct {
 // EncodePayload writes the payload column of a job. n must have passed Check
 // and must have its UUID.
 func EncodePayload(n Spec) ([]byte, error) {
-	e := envelope{UUID: n.UUID, DisplayName: n.Type, Job: n.Type, MaxTries: max(n.MaxAttempts, 0), Type: n.Type, Data: object(n.Data)}
+	e := envelope{UUID: n.UUID, DisplayName: n.Type, Job: n.Type, MaxTries: max(n.MaxAttempts, 0), Type: n.Type,
+		Data: object(n.Data)}
 	if len(n.Metadata) > 0 && !emptyJSON(n.Metadata) {
 		e.Metadata = n.Metadata
 	}

@@ -12,15 +12,22 @@ func TestParseReadsEveryShape(t *testing.T) {
 		origin                Origin
 	}{
 		{"flat", `{"type":"sitemap.generate","force":true}`, "sitemap.generate", `{"force":true}`, Ours},
-		{"enveloped", `{"type":"sitemap.generate","data":{"force":true},"metadata":{"userId":1}}`, "sitemap.generate", `{"force":true}`, Ours},
-		{"Queue::push", `{"uuid":"u","displayName":"sitemap.generate","job":"sitemap.generate","maxTries":null,"data":{"force":true},"createdAt":1}`, "sitemap.generate", `{"force":true}`, Ours},
-		{"after queue:retry", `{"job":"sitemap.generate","type":"sitemap.generate","data":[],"metadata":[]}`, "sitemap.generate", `{}`, Ours},
+		{"enveloped", `{"type":"sitemap.generate","data":{"force":true},"metadata":{"userId":1}}`, "sitemap.generate",
+			`{"force":true}`, Ours},
+		{"Queue::push",
+			`{"uuid":"u","displayName":"sitemap.generate","job":"sitemap.generate","maxTries":null,"data":{"force":true},"createdAt":1}`, "sitemap.generate", `{"force":true}`, Ours},
+		{"after queue:retry", `{"job":"sitemap.generate","type":"sitemap.generate","data":[],"metadata":[]}`,
+			"sitemap.generate", `{}`, Ours},
 		{"topic", `{"topic":"mail.send","payload":{"to":"a@b.c"}}`, "mail.send", `{"to":"a@b.c"}`, Ours},
 		{"jobType", `{"jobType":"mail.send","payload":{"to":"a@b.c"}}`, "mail.send", `{"to":"a@b.c"}`, Ours},
-		{"a flat mail whose template has data", `{"type":"mail.send","to":"a@b.c","data":{"name":"N"}}`, "mail.send", `{"data":{"name":"N"},"to":"a@b.c"}`, Ours},
-		{"flat, with a separate id and tags", `{"type":"mail.send","id":7,"tags":["a"]}`, "mail.send", `{"id":7,"tags":["a"]}`, Ours},
-		{"PHP", `{"job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"command":"O:1"}}`, `Illuminate\Queue\CallQueuedHandler@call`, ``, Foreign},
-		{"PHP that calls itself ours", `{"job":"App\\Jobs\\X","type":"mail.send","data":{}}`, `App\Jobs\X`, ``, Foreign},
+		{"a flat mail whose template has data", `{"type":"mail.send","to":"a@b.c","data":{"name":"N"}}`, "mail.send",
+			`{"data":{"name":"N"},"to":"a@b.c"}`, Ours},
+		{"flat, with a separate id and tags", `{"type":"mail.send","id":7,"tags":["a"]}`, "mail.send",
+			`{"id":7,"tags":["a"]}`, Ours},
+		{"PHP", `{"job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"command":"O:1"}}`,
+			`Illuminate\Queue\CallQueuedHandler@call`, ``, Foreign},
+		{"PHP that calls itself ours", `{"job":"App\\Jobs\\X","type":"mail.send","data":{}}`, `App\Jobs\X`, ``,
+			Foreign},
 		{"unknown type", `{"type":"shop.sync"}`, "shop.sync", `{}`, Unknown},
 		{"no type", `{}`, "", `{}`, Unknown},
 		{"null", `null`, "", ``, Malformed},
@@ -31,7 +38,8 @@ func TestParseReadsEveryShape(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			e, origin, err := Parse([]byte(c.raw), known)
 			if origin != c.origin || e.Type != c.kind || string(e.Data) != c.data {
-				t.Errorf("Parse = type %q, data %s, origin %d (%v); want %q, %s, %d", e.Type, e.Data, origin, err, c.kind, c.data, c.origin)
+				t.Errorf("Parse = type %q, data %s, origin %d (%v); want %q, %s, %d", e.Type, e.Data, origin, err,
+					c.kind, c.data, c.origin)
 			}
 			if (err == nil) != (origin == Ours) {
 				t.Errorf("error %v with origin %d", err, origin)
@@ -41,7 +49,8 @@ func TestParseReadsEveryShape(t *testing.T) {
 }
 
 func TestEncodedPayloadIsReadBack(t *testing.T) {
-	raw, err := EncodePayload(Spec{Type: "mail.send", UUID: "u1", Data: json.RawMessage(`{"to":"a@b.c"}`), MaxAttempts: 7})
+	raw, err := EncodePayload(Spec{Type: "mail.send", UUID: "u1", Data: json.RawMessage(`{"to":"a@b.c"}`),
+		MaxAttempts: 7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +62,8 @@ func TestEncodedPayloadIsReadBack(t *testing.T) {
 
 func TestRetryPayloadKeepsWhatIsThereAndWrapsWhatIsNoJSON(t *testing.T) {
 	var keys map[string]any
-	if err := json.Unmarshal(RetryPayload([]byte(`{"type":"mail.send","to":"x","uuid":"mine"}`), "u", "mail.send"), &keys); err != nil {
+	if err := json.Unmarshal(RetryPayload([]byte(`{"type":"mail.send","to":"x","uuid":"mine"}`), "u", "mail.send"),
+		&keys); err != nil {
 		t.Fatal(err)
 	}
 	if keys["uuid"] != "mine" || keys["job"] != "mail.send" || keys["displayName"] != "mail.send" || keys["to"] != "x" {

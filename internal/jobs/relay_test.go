@@ -21,7 +21,8 @@ type slowRelay struct {
 	goOn   chan struct{}
 }
 
-func (r *slowRelay) SettleAndClaim(ctx context.Context, end jobs.Settlement, c jobs.ClaimRequest) (error, []jobs.Claimed, error) {
+func (r *slowRelay) SettleAndClaim(ctx context.Context, end jobs.Settlement, c jobs.ClaimRequest) (error,
+	[]jobs.Claimed, error) {
 	if r.calls.Add(1) == 1 {
 		close(r.called)
 		<-r.goOn
@@ -58,12 +59,14 @@ func TestWhatASettlementBringsToAStoppingWorkerIsGivenBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Enqueue(t.Context(), kind.New(struct{}{}), kind.New(struct{}{}), kind.New(struct{}{})); err != nil {
+	if _, err := store.Enqueue(t.Context(), kind.New(struct{}{}), kind.New(struct{}{}),
+		kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
 	source := &slowRelay{Store: store, called: make(chan struct{}), goOn: make(chan struct{})}
 	log := stopping{slog.DiscardHandler, make(chan struct{})}
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Logger: slog.New(log), Grace: 30 * time.Second})
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Logger: slog.New(log),
+		Grace: 30 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}

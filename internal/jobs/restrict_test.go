@@ -64,10 +64,12 @@ func TestARestrictionHoldsBeforeTheRunAndInIt(t *testing.T) {
 		}
 	}
 	entry, _ := r.Lookup(kind.Name)
-	if err := entry.Run(t.Context(), Job{Type: kind.Name, Data: json.RawMessage(`{"path":"../a"}`)}); !IsPermanent(err) || ran != 0 {
+	if err := entry.Run(t.Context(), Job{Type: kind.Name, Data: json.RawMessage(`{"path":"../a"}`)}); !IsPermanent(
+		err) || ran != 0 {
 		t.Errorf("a row that names ../a ran %d times and ended with %v", ran, err)
 	}
-	if err := entry.Run(t.Context(), Job{Type: kind.Name, Data: json.RawMessage(`{"loud":true}`)}); err != nil || ran != 1 {
+	if err := entry.Run(t.Context(), Job{Type: kind.Name, Data: json.RawMessage(`{"loud":true}`)}); err != nil ||
+		ran != 1 {
 		t.Errorf("a row with a reserved field ran %d times and ended with %v", ran, err)
 	}
 }

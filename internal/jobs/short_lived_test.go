@@ -27,7 +27,10 @@ func TestAShortLivedWorkerRescues(t *testing.T) {
 					}
 					registry, kind := jobs.NewRegistry(), jobs.Kind[struct{}]{Name: "test.rescued"}
 					var attempt atomic.Int64
-					jobs.Handle(registry, kind, func(_ context.Context, j jobs.Job, _ struct{}) error { attempt.Store(int64(j.Attempt)); return nil })
+					jobs.Handle(registry, kind, func(_ context.Context, j jobs.Job, _ struct{}) error {
+						attempt.Store(int64(j.Attempt))
+						return nil
+					})
 					for range 100 {
 						insertRow(t, db, layout, "other.plugin", 0)
 					}
@@ -51,14 +54,16 @@ func insertRow(t *testing.T, db *jobstest.Database, layout tables.Layout, name s
 		lock, attempts = locked, 1
 	}
 	if layout == tables.Stock {
-		db.MustExec(db.Rebind("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES ('default',?,?,?,?,?)"), payload, attempts, lock, then.Unix(), then.Unix())
+		db.MustExec(db.Rebind("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) "+
+			"VALUES ('default',?,?,?,?,?)"), payload, attempts, lock, then.Unix(), then.Unix())
 		return
 	}
 	status := map[bool]string{false: "queued", true: "processing"}[locked > 0]
 	if locked > 0 {
 		lock = time.Unix(locked, 0).UTC().Format(time.DateTime)
 	}
-	db.MustExec(db.Rebind("INSERT INTO jobs (queue, name, payload_json, status, attempts, locked_at, run_at, created_at) VALUES ('default',?,?,?,?,?,?,?)"),
+	db.MustExec(db.Rebind("INSERT INTO jobs (queue, name, payload_json, status, attempts, locked_at, run_at, "+
+		"created_at) VALUES ('default',?,?,?,?,?,?,?)"),
 		name, payload, status, attempts, lock, then.UTC().Format(time.DateTime), then.UTC().Format(time.DateTime))
 }
 
@@ -69,7 +74,8 @@ func runToTheEnd(t *testing.T, db *jobstest.Database, registry *jobs.Registry, o
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Slots: 1, Once: once, StopWhenEmpty: !once, PollMin: 10 * time.Millisecond, Lease: time.Hour})
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Slots: 1, Once: once,
+		StopWhenEmpty: !once, PollMin: 10 * time.Millisecond, Lease: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}

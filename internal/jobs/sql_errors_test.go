@@ -28,7 +28,8 @@ type site struct {
 
 func newSite(t *testing.T, engine jobstest.Engine) *site {
 	t.Helper()
-	s := &site{Database: jobstest.Migrated(t, engine), kind: jobs.Kind[struct{}]{Name: "test.sql", Policy: jobs.Policy{MaxAttempts: 2}}}
+	s := &site{Database: jobstest.Migrated(t, engine), kind: jobs.Kind[struct{}]{
+		Name: "test.sql", Policy: jobs.Policy{MaxAttempts: 2}}}
 	if _, err := tables.CreateTables(t.Context(), s.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -52,7 +53,8 @@ func (s *site) store(t *testing.T, db *sqlx.DB) (*queue.Store, *jobs.Registry) {
 func (s *site) runs(t *testing.T) {
 	t.Helper()
 	store, registry := s.store(t, s.DB)
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Once: true, PollMin: 10 * time.Millisecond, Lease: time.Hour, DatabaseTrouble: database.Outage})
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Once: true,
+		PollMin: 10 * time.Millisecond, Lease: time.Hour, DatabaseTrouble: database.Outage})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,8 +87,10 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 	var name string
 	var tables []string
 	ask := map[jobstest.Engine][2]string{
-		jobstest.MySQL:      {"SELECT DATABASE()", "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"},
-		jobstest.PostgreSQL: {"SELECT current_database()", "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"},
+		jobstest.MySQL: {"SELECT DATABASE()", "SELECT table_name FROM information_schema.tables WHERE " +
+			"table_schema = DATABASE()"},
+		jobstest.PostgreSQL: {"SELECT current_database()", "SELECT table_name FROM information_schema.tables WHERE " +
+			"table_schema = 'public'"},
 	}[dialect(s.Engine)]
 	if err := s.Get(&name, ask[0]); err != nil {
 		t.Fatal(err)
@@ -121,7 +125,8 @@ func (s *site) limited(t *testing.T) (db *sqlx.DB, user string) {
 func TestAHandlersRefusedStatementIsItsJobsFault(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		for name, statement := range map[string]string{
-			"table": "UPDATE nowhere SET x = 1", "column": "UPDATE posts SET absent = 1", "syntax": "UPDTE posts", "key": "INSERT INTO posts VALUES (1, 'two')",
+			"table": "UPDATE nowhere SET x = 1", "column": "UPDATE posts SET absent = 1", "syntax": "UPDTE posts",
+			"key":  "INSERT INTO posts VALUES (1, 'two')",
 			"null": "INSERT INTO posts VALUES (2, NULL)", "right": "UPDATE posts SET slug = 'no'",
 		} {
 			if engine == jobstest.SQLite && name == "right" {
@@ -161,7 +166,8 @@ func (s *site) charged(t *testing.T, attempts, failed int, outcomes string) {
 	t.Helper()
 	var a, f int
 	var list []string
-	for into, query := range map[any]string{&a: "SELECT COALESCE(SUM(attempts), 0) FROM jobs", &f: "SELECT COUNT(*) FROM failed_jobs"} {
+	for into, query := range map[any]string{&a: "SELECT COALESCE(SUM(attempts), 0) FROM jobs",
+		&f: "SELECT COUNT(*) FROM failed_jobs"} {
 		if err := s.Get(into, query); err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +176,8 @@ func (s *site) charged(t *testing.T, attempts, failed int, outcomes string) {
 		t.Fatal(err)
 	}
 	if got := strings.Join(list, " "); a != attempts || f != failed || got != outcomes {
-		t.Errorf("%d attempts are charged, %d jobs failed, the runs: %s; want %d, %d, %s", a, f, got, attempts, failed, outcomes)
+		t.Errorf("%d attempts are charged, %d jobs failed, the runs: %s; want %d, %d, %s", a, f, got, attempts, failed,
+			outcomes)
 	}
 }
 
@@ -202,7 +209,9 @@ func TestTroubleOfTheServerIsNoJobsFault(t *testing.T) {
 				if name == "nobody listens" {
 					s.run = func(ctx context.Context) error {
 						_, err := database.Connect(ctx, database.ConnectOptions{DSN: map[jobstest.Engine]string{
-							jobstest.MySQL: "mysql://root@127.0.0.1:1/x", jobstest.PostgreSQL: "postgres://x@127.0.0.1:1/x", jobstest.SQLite: "sqlite:/nowhere/at/all"}[dialect(engine)]})
+							jobstest.MySQL:      "mysql://root@127.0.0.1:1/x",
+							jobstest.PostgreSQL: "postgres://x@127.0.0.1:1/x",
+							jobstest.SQLite:     "sqlite:/nowhere/at/all"}[dialect(engine)]})
 						return err
 					}
 				}
@@ -227,9 +236,11 @@ func troubles(engine jobstest.Engine) map[string][]string {
 	}
 	return map[jobstest.Engine]map[string][]string{
 		jobstest.SQLite: {"read-only": {"PRAGMA query_only = 1", "DELETE FROM posts"}, "nobody listens": nil},
-		jobstest.MySQL: {"read-only": {"START TRANSACTION READ ONLY", "DELETE FROM posts"}, "cut off": {"KILL CONNECTION_ID()"}, "nobody listens": nil,
+		jobstest.MySQL: {"read-only": {"START TRANSACTION READ ONLY", "DELETE FROM posts"}, "cut off": {
+			"KILL CONNECTION_ID()"}, "nobody listens": nil,
 			"full": signal(1114), "no connection left": signal(1040), "failed over": signal(1836)},
-		jobstest.PostgreSQL: {"read-only": {"BEGIN READ ONLY", "DELETE FROM posts"}, "cut off": {"SELECT pg_terminate_backend(pg_backend_pid())"}, "nobody listens": nil,
+		jobstest.PostgreSQL: {"read-only": {"BEGIN READ ONLY", "DELETE FROM posts"}, "cut off": {
+			"SELECT pg_terminate_backend(pg_backend_pid())"}, "nobody listens": nil,
 			"full": raise("53100"), "no connection left": raise("53300"), "shut down": raise("57P01")},
 	}[dialect(engine)]
 }
@@ -257,9 +268,10 @@ func (w *written) has(words string) bool {
 func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		for name, words := range map[string][2]string{
-			"table":  {"ALTER TABLE jobs RENAME TO jobs_away", "ALTER TABLE jobs_away RENAME TO jobs"},
-			"column": {"ALTER TABLE jobs RENAME COLUMN reserved_at TO away", "ALTER TABLE jobs RENAME COLUMN away TO reserved_at"},
-			"right":  {"REVOKE UPDATE ON jobs FROM ", "GRANT UPDATE ON jobs TO "},
+			"table": {"ALTER TABLE jobs RENAME TO jobs_away", "ALTER TABLE jobs_away RENAME TO jobs"},
+			"column": {"ALTER TABLE jobs RENAME COLUMN reserved_at TO away", "ALTER TABLE jobs RENAME COLUMN away TO " +
+				"reserved_at"},
+			"right": {"REVOKE UPDATE ON jobs FROM ", "GRANT UPDATE ON jobs TO "},
 		} {
 			if engine == jobstest.SQLite && name == "right" {
 				continue
@@ -280,7 +292,8 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				}
 				s.admin(t).MustExec(words[0])
 				log := &written{}
-				w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, PollMin: 20 * time.Millisecond, PollMax: 50 * time.Millisecond, Lease: time.Hour,
+				w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now,
+					PollMin: 20 * time.Millisecond, PollMax: 50 * time.Millisecond, Lease: time.Hour,
 					DatabaseTrouble: database.Outage, Logger: slog.New(slog.NewTextHandler(log, nil))})
 				if err != nil {
 					t.Fatal(err)
@@ -288,7 +301,10 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
 				go func() { ended <- w.Run(ctx) }()
-				waitFor(t, "a word about the missing "+name, func() bool { return log.has("database statements fail; trying again") })
+				waitFor(t, "a word about the missing "+name, func() bool {
+					return log.has("database statements fail; " +
+						"trying again")
+				})
 				s.admin(t).MustExec(words[1])
 				select {
 				case <-ran:

@@ -65,10 +65,12 @@ func TestAStopHasOneDeadline(t *testing.T) {
 		running int
 		handler func(context.Context, <-chan struct{})
 	}{
-		"idle":                       {0, nil},
-		"handlers that stop":         {2, func(ctx context.Context, _ <-chan struct{}) { <-ctx.Done() }},
-		"handlers that do not stop":  {2, func(_ context.Context, over <-chan struct{}) { <-over }},
-		"handlers that end meantime": {2, func(context.Context, <-chan struct{}) { time.Sleep(1500 * time.Millisecond) }},
+		"idle":                      {0, nil},
+		"handlers that stop":        {2, func(ctx context.Context, _ <-chan struct{}) { <-ctx.Done() }},
+		"handlers that do not stop": {2, func(_ context.Context, over <-chan struct{}) { <-over }},
+		"handlers that end meantime": {2, func(context.Context, <-chan struct{}) {
+			time.Sleep(1500 * time.Millisecond)
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

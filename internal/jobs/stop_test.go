@@ -30,7 +30,8 @@ func (s *givenBack) Settle(ctx context.Context, ends []jobs.Settlement) ([]error
 
 // stopWhileRunning runs one job with handler, tells the worker to stop while
 // the handler is at it, and returns how the worker ended and its table.
-func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(context.Context, *givenBack) error) (*jobstest.Database, error) {
+func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(context.Context, *givenBack) error) (
+	*jobstest.Database, error) {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
@@ -50,7 +51,8 @@ func stopWhileRunning(t *testing.T, stopTimeout time.Duration, handler func(cont
 	if _, err := source.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, StopTimeout: stopTimeout, Lease: time.Hour})
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2,
+		Grace: time.Minute, StopTimeout: stopTimeout, Lease: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +99,8 @@ func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 	if _, err := store.Enqueue(ctx, kind.New(1)); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Slots: 2, Grace: time.Minute, Lease: time.Hour,
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Slots: 2,
+		Grace: time.Minute, Lease: time.Hour,
 		PollMin: 10 * time.Millisecond, PollMax: 10 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +109,8 @@ func TestAWorkerThatIsToldToStopBeginsNothing(t *testing.T) {
 		t.Error(err)
 	}
 	var left int
-	if err := db.Get(&left, "SELECT COUNT(*) FROM jobs WHERE attempts = 0 AND reserved_at IS NULL"); err != nil || left != 1 {
+	if err := db.Get(&left, "SELECT COUNT(*) FROM jobs WHERE attempts = 0 AND reserved_at IS NULL"); err != nil ||
+		left != 1 {
 		t.Errorf("%d jobs wait, %v; want the second", left, err)
 	}
 }
@@ -138,12 +142,16 @@ func TestAJobIsGivenBackAfterItsHandlerHasReturned(t *testing.T) {
 func TestAJobIsNotDueWhileItsHandlerDoesNotStop(t *testing.T) {
 	release := make(chan struct{})
 	defer close(release)
-	db, err := stopWhileRunning(t, 50*time.Millisecond, func(context.Context, *givenBack) error { <-release; return nil })
+	db, err := stopWhileRunning(t, 50*time.Millisecond, func(context.Context, *givenBack) error {
+		<-release
+		return nil
+	})
 	if !errors.Is(err, jobs.ErrStuck) {
 		t.Errorf("the worker ended with %v", err)
 	}
 	var n int
-	if err := db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND attempts = 0 AND available_at > unixepoch() + 1800"); err != nil || n != 1 {
+	if err := db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND attempts = 0 AND available_at > "+
+		"unixepoch() + 1800"); err != nil || n != 1 {
 		t.Errorf("%d jobs wait uncounted for the length of a lease, %v; want 1", n, err)
 	}
 }

@@ -38,7 +38,8 @@ func FuzzPlainText(f *testing.F) {
 	f.Add("a\xff\nb\u2028", 3)
 	f.Fuzz(func(t *testing.T, text string, limit int) {
 		got := jobs.PlainText(text, max(limit, 0))
-		if !utf8.ValidString(got) || utf8.RuneCountInString(got) > max(limit, 0) || strings.ContainsFunc(got, unicode.IsControl) {
+		if !utf8.ValidString(got) || utf8.RuneCountInString(got) > max(limit, 0) ||
+			strings.ContainsFunc(got, unicode.IsControl) {
 			t.Errorf("%q becomes %q", text, got)
 		}
 		if again := jobs.PlainText(got, max(limit, 0)); again != got {

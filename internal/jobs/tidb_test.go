@@ -44,8 +44,10 @@ func startTiDB(t *testing.T, program string) *jobstest.Server {
 	listener.Close()
 	dir := t.TempDir()
 	log := filepath.Join(dir, "log")
-	cmd := exec.Command(program, "-store", "unistore", "-path", filepath.Join(dir, "data"), "-host", "127.0.0.1", "-P", strconv.Itoa(port),
-		"-report-status=false", "-socket", filepath.Join(dir, "s"), "-temp-dir", filepath.Join(dir, "tmp"), "-log-file", log, "-L", "warn")
+	cmd := exec.Command(program, "-store", "unistore", "-path", filepath.Join(dir, "data"), "-host", "127.0.0.1", "-P",
+		strconv.Itoa(port),
+		"-report-status=false", "-socket", filepath.Join(dir, "s"), "-temp-dir", filepath.Join(dir, "tmp"),
+		"-log-file", log, "-L", "warn")
 	cmd.Dir = dir // for its log of slow statements
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

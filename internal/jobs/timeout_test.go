@@ -42,7 +42,8 @@ func TestATimeOutIsTheJobsFault(t *testing.T) {
 		}, "released", 0, 1, "reading posts"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			db := runOnce(t, jobs.Policy{MaxAttempts: c.attempts, Timeout: 20 * time.Millisecond, Backoff: jobs.Fixed(time.Hour)}, time.Now, c.handler)
+			db := runOnce(t, jobs.Policy{MaxAttempts: c.attempts, Timeout: 20 * time.Millisecond,
+				Backoff: jobs.Fixed(time.Hour)}, time.Now, c.handler)
 			var outcome, says string
 			if err := db.QueryRow("SELECT outcome, error FROM cmsjobs_runs").Scan(&outcome, &says); err != nil {
 				t.Fatal(err)
@@ -51,11 +52,13 @@ func TestATimeOutIsTheJobsFault(t *testing.T) {
 				t.Errorf("%s: %q; want %s: %q", outcome, says, c.outcome, c.says)
 			}
 			var remaining, charged int
-			if err := db.QueryRow("SELECT COUNT(*), COALESCE(MAX(attempts), 1) FROM jobs").Scan(&remaining, &charged); err != nil {
+			if err := db.QueryRow("SELECT COUNT(*), COALESCE(MAX(attempts), 1) FROM jobs").Scan(&remaining,
+				&charged); err != nil {
 				t.Fatal(err)
 			}
 			if remaining != c.remaining || charged != c.charged {
-				t.Errorf("%d jobs left with %d attempts charged, want %d with %d", remaining, charged, c.remaining, c.charged)
+				t.Errorf("%d jobs left with %d attempts charged, want %d with %d", remaining, charged, c.remaining,
+					c.charged)
 			}
 		})
 	}
@@ -65,7 +68,8 @@ func TestATimeOutIsTheJobsFault(t *testing.T) {
 // somebody else, and would hold a slot for as long as it likes.
 func TestARowCannotLengthenItsTimeOut(t *testing.T) {
 	policy := jobs.Policy{Timeout: 5 * time.Second}
-	for row, want := range map[time.Duration]time.Duration{0: 5 * time.Second, time.Second: time.Second, time.Hour: 5 * time.Second} {
+	for row, want := range map[time.Duration]time.Duration{0: 5 * time.Second, time.Second: time.Second,
+		time.Hour: 5 * time.Second} {
 		if got := policy.RunTimeout(row); got != want {
 			t.Errorf("a row that asks for %v gets %v, want %v", row, got, want)
 		}
@@ -80,7 +84,8 @@ func TestARowCannotLengthenItsTimeOut(t *testing.T) {
 		}
 		return ctx.Err()
 	}
-	s.MustExec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', '{"type":"test.sql","timeout":3600}', 0, 1, 1)`)
+	s.MustExec(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default',
+		'{"type":"test.sql","timeout":3600}', 0, 1, 1)`)
 	s.runs(t)
 	s.charged(t, 1, 0, "retried")
 }
@@ -113,7 +118,8 @@ func TestAJobIsNotBegunPastItsLease(t *testing.T) {
 
 // runOnce lets a worker run one job of a type with that policy and handler, and
 // returns the database as it then is.
-func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time, handler func(context.Context) error) *jobstest.Database {
+func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time,
+	handler func(context.Context) error) *jobstest.Database {
 	t.Helper()
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
@@ -128,7 +134,8 @@ func runOnce(t *testing.T, policy jobs.Policy, now func() time.Time, handler fun
 	if _, err := store.Enqueue(t.Context(), kind.New(struct{}{})); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: now, Slots: 1, Once: true, Grace: time.Minute, Lease: time.Hour, DatabaseTrouble: database.Outage})
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: now, Slots: 1, Once: true,
+		Grace: time.Minute, Lease: time.Hour, DatabaseTrouble: database.Outage})
 	if err != nil {
 		t.Fatal(err)
 	}

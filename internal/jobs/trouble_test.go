@@ -60,8 +60,10 @@ func TestTroubleIsSaidOnce(t *testing.T) {
 	}
 	db.MustExec("ALTER TABLE cmsjobs_runs RENAME TO lost")
 	source, log := &counted{Store: store}, &safeLog{}
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Workers: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "test"}, Slots: 2, Queues: []string{"cmsjobs"},
-		PollMin: 5 * time.Millisecond, PollMax: 5 * time.Millisecond, StopWhenEmpty: true, Logger: slog.New(slog.NewTextHandler(log, nil))})
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Workers: store, Registry: registry, Now: time.Now,
+		Info: jobs.WorkerInfo{ID: "test"}, Slots: 2, Queues: []string{"cmsjobs"},
+		PollMin: 5 * time.Millisecond, PollMax: 5 * time.Millisecond, StopWhenEmpty: true,
+		Logger: slog.New(slog.NewTextHandler(log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}

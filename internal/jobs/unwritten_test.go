@@ -52,8 +52,9 @@ func TestNothingIsClaimedWhileEndsCannotBeWritten(t *testing.T) {
 	}
 	source.full.Store(true)
 	enqueue(1)
-	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2, StopWhenEmpty: true,
-		PollMin: 5 * time.Millisecond, PollMax: 5 * time.Millisecond})
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 2,
+		StopWhenEmpty: true,
+		PollMin:       5 * time.Millisecond, PollMax: 5 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

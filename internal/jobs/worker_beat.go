@@ -72,8 +72,9 @@ func (w *Worker) info(startedAt time.Time) WorkerInfo {
 		progress, lines := run.Snapshot()
 		w.redact(progress, lines)
 		j := x.claimed.Job
-		info.Running = append(info.Running, RunningJob{ID: j.ID, UUID: j.UUID, Type: j.Type, Queue: j.Queue, Attempt: j.Attempt,
-			Since: started, Progress: progress, Lines: lines})
+		info.Running = append(info.Running, RunningJob{ID: j.ID, UUID: j.UUID, Type: j.Type, Queue: j.Queue,
+			Attempt: j.Attempt,
+			Since:   started, Progress: progress, Lines: lines})
 	}
 	slices.SortFunc(info.Running, func(a, b RunningJob) int { return a.Since.Compare(b.Since) })
 	return info

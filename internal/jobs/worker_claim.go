@@ -57,7 +57,8 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 
 // waitNext waits until the next claim is worthwhile, at most idle where there was
 // nothing to claim. It returns how long the wait after that may last.
-func (w *Worker) waitNext(ctx context.Context, deadline <-chan time.Time, took, capacity int, idle time.Duration) time.Duration {
+func (w *Worker) waitNext(ctx context.Context, deadline <-chan time.Time, took, capacity int,
+	idle time.Duration) time.Duration {
 	switch {
 	case took > 0:
 		if took < capacity || w.capacity() == 0 { // else batches come back full: ask again at once

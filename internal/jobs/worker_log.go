@@ -44,8 +44,10 @@ func (w *Worker) logEnds(ends []Settlement) {
 // LogAttrs are the attributes of every log line on the end of a run.
 func (s Settlement) LogAttrs() []slog.Attr {
 	job := s.Claimed.Job
-	return []slog.Attr{slog.String("type", job.Type), slog.Int64("id", job.ID), slog.String("uuid", job.UUID), slog.String("queue", job.Queue),
-		slog.Int("attempt", job.Attempt), slog.String("outcome", s.Outcome.String()), slog.Duration("duration", s.Duration)}
+	return []slog.Attr{slog.String("type", job.Type), slog.Int64("id", job.ID), slog.String("uuid", job.UUID),
+		slog.String("queue", job.Queue),
+		slog.Int("attempt", job.Attempt), slog.String("outcome", s.Outcome.String()),
+		slog.Duration("duration", s.Duration)}
 }
 
 // logEnd logs one run.
@@ -64,7 +66,8 @@ func (w *Worker) logEnd(end Settlement) {
 	case Failed:
 		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
 	case Retried:
-		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error", reason)
+		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error",
+			reason)
 	case Released:
 		log.Log(context.Background(), level, "job released", "event", "job.released",
 			"due_in", end.Delay, "waits_for", end.WaitsFor, "reason", reason)

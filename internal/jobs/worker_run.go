@@ -28,7 +28,8 @@ func (w *Worker) runOne(stop *stopPhases, x *inFlightJob) {
 		w.finishWithoutRun(x, Settlement{Outcome: Failed, Error: x.claimed.Fault.Error()})
 		return
 	case !known:
-		w.finishWithoutRun(x, Settlement{Outcome: Released, Delay: time.Minute, Error: fmt.Sprintf("no handler for %q here", job.Type)})
+		w.finishWithoutRun(x, Settlement{Outcome: Released, Delay: time.Minute,
+			Error: fmt.Sprintf("no handler for %q here", job.Type)})
 		return
 	case entry.Policy.MaxAge > 0 && x.taken.Sub(job.RunAt) > entry.Policy.MaxAge:
 		result := json.RawMessage(fmt.Sprintf(`{"skipped":"older than %v when its turn came"}`, entry.Policy.MaxAge))
@@ -88,7 +89,8 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	case <-stop.returning.Done():
 	}
 	waited := w.c.Now().Sub(told)
-	w.c.Logger.Error("handler ignores its cancellation; the worker finishes its other jobs and must be restarted", "event", "worker.handler_stuck",
+	w.c.Logger.Error("handler ignores its cancellation; the worker finishes its other jobs and must be restarted",
+		"event", "worker.handler_stuck",
 		"type", job.Type, "id", job.ID, "uuid", job.UUID, "waited", waited)
 	return w.waitUnresponsive(ctx, stop, returned, waited)
 }
@@ -114,7 +116,8 @@ func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc
 			lease.Reset(left)
 			continue
 		}
-		w.c.Logger.Warn("run cancelled: its lease was not renewed in time, and another worker may soon take the job", "event", "lease.expired",
+		w.c.Logger.Warn("run cancelled: its lease was not renewed in time, and another worker may soon take the job",
+			"event", "lease.expired",
 			"type", x.claimed.Job.Type, "id", x.claimed.Job.ID, "uuid", x.claimed.Job.UUID)
 		cancel(ErrLeaseLost)
 	}
@@ -178,7 +181,8 @@ func withCause(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err
 	}
-	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+	if cause := context.Cause(ctx); errors.Is(cause, ErrTimeout) || errors.Is(err, context.Canceled) ||
+		errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("%w (%w)", cause, err)
 	}
 	return err

@@ -108,7 +108,8 @@ func (w *Worker) claimsOnSettle() bool {
 // settleAndClaim ends a run and takes the next job along, if there is one.
 func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, end Settlement) (lost, err error) {
 	asked := w.c.Now()
-	lost, next, err := claimer.SettleAndClaim(ctx, end, ClaimRequest{Worker: w.c.Info.ID, Queues: w.openQueues(), Limit: 1, Lease: w.c.Lease})
+	lost, next, err := claimer.SettleAndClaim(ctx, end, ClaimRequest{Worker: w.c.Info.ID, Queues: w.openQueues(),
+		Limit: 1, Lease: w.c.Lease})
 	w.started.Add(int64(len(next)))
 	w.inFlight.take(next, asked)
 	return lost, err

@@ -45,14 +45,16 @@ type Bench struct {
 func (b *Bench) Run(ctx context.Context) ([]Figure, error) {
 	jobs.Handle(b.Services.Registry, probe, func(context.Context, jobs.Job, struct{}) error { return nil })
 	var figures []Figure
-	for _, step := range []func(context.Context) ([]Figure, error){b.enqueueSingly, b.enqueueInBulk, b.workOff, b.pickUp, b.idling, b.claimDeep} {
+	for _, step := range []func(context.Context) ([]Figure, error){b.enqueueSingly, b.enqueueInBulk, b.workOff,
+		b.pickUp, b.idling, b.claimDeep} {
 		found, err := step(ctx)
 		if err != nil {
 			return nil, err
 		}
 		figures = append(figures, found...)
 	}
-	return append(figures, Figure{"memory, resident, after all of it", float64(memory.Resident()) / (1 << 20), "MiB", 1}), nil
+	return append(figures, Figure{"memory, resident, after all of it", float64(memory.Resident()) / (1 << 20), "MiB",
+		1}), nil
 }
 
 func (b *Bench) enqueueSingly(ctx context.Context) ([]Figure, error) {
@@ -77,7 +79,8 @@ func (b *Bench) enqueueSingly(ctx context.Context) ([]Figure, error) {
 		})
 	}
 	err := group.Wait()
-	return []Figure{perSecond("enqueue one by one, 1 caller", n, one), perSecond("enqueue one by one, 10 callers", n/10*10, b.Now().Sub(started))}, err
+	return []Figure{perSecond("enqueue one by one, 1 caller", n, one), perSecond("enqueue one by one, 10 callers",
+		n/10*10, b.Now().Sub(started))}, err
 }
 
 func (b *Bench) enqueueInBulk(ctx context.Context) ([]Figure, error) {
@@ -109,7 +112,9 @@ func perSecond(name string, n int, took time.Duration) Figure {
 // workOff works until the queue is empty.
 func (b *Bench) workOff(ctx context.Context) ([]Figure, error) {
 	var done atomic.Int64
-	w, closeIt, err := b.Services.Worker(app.WorkerOptions{StopWhenEmpty: true, Ended: func(jobs.Settlement) { done.Add(1) }})
+	w, closeIt, err := b.Services.Worker(app.WorkerOptions{StopWhenEmpty: true, Ended: func(jobs.Settlement) {
+		done.Add(1)
+	}})
 	if err != nil {
 		return nil, err
 	}
@@ -118,7 +123,8 @@ func (b *Bench) workOff(ctx context.Context) ([]Figure, error) {
 	if err := w.Run(ctx); err != nil {
 		return nil, err
 	}
-	return []Figure{perSecond(fmt.Sprintf("worked off, %d slots, with history", b.Services.Config.Queue.Concurrency), int(done.Load()), b.Now().Sub(started))}, ctx.Err()
+	return []Figure{perSecond(fmt.Sprintf("worked off, %d slots, with history", b.Services.Config.Queue.Concurrency),
+		int(done.Load()), b.Now().Sub(started))}, ctx.Err()
 }
 
 // claimDeep times single claims over few and over many waiting jobs, then takes
@@ -138,7 +144,8 @@ func (b *Bench) claimDeep(ctx context.Context) ([]Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		figures = append(figures, Figure{fmt.Sprintf("one claim over %d waiting jobs, median", depth), share(times, 0.5), "ms", 2},
+		figures = append(figures, Figure{fmt.Sprintf("one claim over %d waiting jobs, median", depth),
+			share(times, 0.5), "ms", 2},
 			Figure{"the same, 99th percentile", share(times, 0.99), "ms", 2})
 	}
 	if !b.Guest {
@@ -200,7 +207,8 @@ func (b *Bench) claims(ctx context.Context) ([]time.Duration, error) {
 	var times []time.Duration
 	for range b.Probes {
 		started := b.Now()
-		got, err := b.Services.Store.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{Queue}, Limit: 1, Lease: time.Minute})
+		got, err := b.Services.Store.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{Queue}, Limit: 1,
+			Lease: time.Minute})
 		took := b.Now().Sub(started)
 		if err != nil {
 			return nil, err
@@ -209,7 +217,8 @@ func (b *Bench) claims(ctx context.Context) ([]time.Duration, error) {
 			continue
 		}
 		times = append(times, took)
-		if _, err := b.Services.Store.Settle(ctx, []jobs.Settlement{{Claimed: got[0], Outcome: jobs.Completed, Worker: "bench"}}); err != nil {
+		if _, err := b.Services.Store.Settle(ctx, []jobs.Settlement{
+			{Claimed: got[0], Outcome: jobs.Completed, Worker: "bench"}}); err != nil {
 			return nil, err
 		}
 	}
@@ -257,5 +266,6 @@ func (b *Bench) pickUp(ctx context.Context) ([]Figure, error) {
 		return nil, err
 	}
 	slices.Sort(times)
-	return []Figure{{"enqueued, run and settled by an idle worker, median", share(times, 0.5), "ms", 2}, {"the same, 99th percentile", share(times, 0.99), "ms", 2}}, nil
+	return []Figure{{"enqueued, run and settled by an idle worker, median", share(times, 0.5), "ms", 2},
+		{"the same, 99th percentile", share(times, 0.99), "ms", 2}}, nil
 }

@@ -102,7 +102,8 @@ func Fits(action Action, r jobs.Record) error {
 	case action == RunNow && !waits:
 		return conflict("The job does not wait: it is %s.", r.Status)
 	case r.Foreign && !ended:
-		return conflict("The job belongs to PHP: this service shows it and never touches it. Use the CMS's own commands (php artisan queue:…).")
+		return conflict("The job belongs to PHP: this service shows it and never touches it. Use the CMS's own " +
+			"commands (php artisan queue:…).")
 	}
 	return nil
 }
@@ -137,7 +138,8 @@ func (a Actions) RunAgain(ctx context.Context, r jobs.Record) (id string, err er
 		return "", conflict("The job cannot run again: %v.", err)
 	}
 	entry, _ := a.Registry.Lookup(envelope.Type)
-	receipts, err := a.Enqueue.Enqueue(ctx, jobs.Spec{Type: entry.Type, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata, Priority: r.Priority})
+	receipts, err := a.Enqueue.Enqueue(ctx, jobs.Spec{Type: entry.Type, Queue: r.Queue, Data: envelope.Data,
+		Metadata: envelope.Metadata, Priority: r.Priority})
 	if err != nil {
 		return "", fmt.Errorf("enqueuing the job again: %w", err)
 	}

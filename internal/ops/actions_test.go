@@ -20,7 +20,9 @@ import (
 func registry() *jobs.Registry {
 	r := jobs.NewRegistry()
 	for _, name := range []string{"test.plain", "mail.send"} {
-		jobs.Handle(r, jobs.Kind[json.RawMessage]{Name: name}, func(context.Context, jobs.Job, json.RawMessage) error { return nil })
+		jobs.Handle(r, jobs.Kind[json.RawMessage]{Name: name}, func(context.Context, jobs.Job, json.RawMessage) error {
+			return nil
+		})
 	}
 	return r
 }
@@ -63,13 +65,16 @@ func (s *shop) job(status jobs.Status, n jobs.Spec) jobs.Record {
 		s.t.Fatal(err)
 	}
 	if status != jobs.StatusQueued {
-		list, err := s.queue.Claim(s.t.Context(), jobs.ClaimRequest{Worker: "h:1:x", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute})
+		list, err := s.queue.Claim(s.t.Context(), jobs.ClaimRequest{Worker: "h:1:x", Queues: []string{"cmsjobs"},
+			Limit: 1, Lease: time.Minute})
 		if err != nil || len(list) != 1 {
 			s.t.Fatalf("claimed %d jobs: %v", len(list), err)
 		}
-		outcome := map[jobs.Status]jobs.Outcome{jobs.StatusFailed: jobs.Failed, jobs.StatusCompleted: jobs.Completed}[status]
+		outcome := map[jobs.Status]jobs.Outcome{jobs.StatusFailed: jobs.Failed,
+			jobs.StatusCompleted: jobs.Completed}[status]
 		if status != jobs.StatusProcessing {
-			errs, err := s.queue.Settle(s.t.Context(), []jobs.Settlement{{Claimed: list[0], Outcome: outcome, Worker: "h:1:x", Error: "it broke"}})
+			errs, err := s.queue.Settle(s.t.Context(), []jobs.Settlement{
+				{Claimed: list[0], Outcome: outcome, Worker: "h:1:x", Error: "it broke"}})
 			if err = errors.Join(append(errs, err)...); err != nil {
 				s.t.Fatal(err)
 			}
@@ -92,7 +97,8 @@ func (s *shop) find(id string, status jobs.Status) jobs.Record {
 func TestActionsFitStatuses(t *testing.T) {
 	all := []ops.Action{ops.Retry, ops.Cancel, ops.Delete, ops.RunNow}
 	for status, fits := range map[jobs.Status][]ops.Action{
-		jobs.StatusQueued: {ops.Cancel, ops.RunNow}, jobs.StatusProcessing: {ops.Cancel}, jobs.StatusFailed: {ops.Retry, ops.Delete}, jobs.StatusCompleted: nil,
+		jobs.StatusQueued: {ops.Cancel, ops.RunNow}, jobs.StatusProcessing: {ops.Cancel}, jobs.StatusFailed: {
+			ops.Retry, ops.Delete}, jobs.StatusCompleted: nil,
 	} {
 		for _, action := range all {
 			t.Run(fmt.Sprintf("%s-%s", action, status), func(t *testing.T) {
@@ -118,7 +124,8 @@ func TestActionsFitStatuses(t *testing.T) {
 // PHP's own waiting job is shown and never touched; its failed one may be retried.
 func TestForeignJobsAreLeftAlone(t *testing.T) {
 	for _, action := range []ops.Action{ops.Cancel, ops.RunNow} {
-		if err := ops.Fits(action, jobs.Record{Status: jobs.StatusQueued, Foreign: true}); !errors.Is(err, jobs.ErrConflict) {
+		if err := ops.Fits(action, jobs.Record{Status: jobs.StatusQueued, Foreign: true}); !errors.Is(err,
+			jobs.ErrConflict) {
 			t.Errorf("%s of PHP's waiting job: %v", action, err)
 		}
 	}
@@ -196,10 +203,12 @@ func TestRunAgain(t *testing.T) {
 	if err := s.actions.One(t.Context(), ops.Cancel, s.find(id, jobs.StatusQueued)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.actions.RunAgain(t.Context(), s.job(jobs.StatusProcessing, jobs.Spec{})); !errors.Is(err, jobs.ErrConflict) {
+	if _, err := s.actions.RunAgain(t.Context(), s.job(jobs.StatusProcessing, jobs.Spec{})); !errors.Is(err,
+		jobs.ErrConflict) {
 		t.Errorf("a running job: %v", err)
 	}
-	if _, err := s.actions.RunAgain(t.Context(), jobs.Record{Status: jobs.StatusCompleted, Payload: []byte("no JSON")}); !errors.Is(err, jobs.ErrConflict) {
+	if _, err := s.actions.RunAgain(t.Context(), jobs.Record{Status: jobs.StatusCompleted,
+		Payload: []byte("no JSON")}); !errors.Is(err, jobs.ErrConflict) {
 		t.Errorf("a job that cannot be read: %v", err)
 	}
 }
@@ -216,7 +225,9 @@ func TestMany(t *testing.T) {
 		t.Fatal(err)
 	}
 	var reports []int64
-	n, err := s.actions.Many(t.Context(), ops.Cancel, jobs.Filter{}, wanted, func(done int64) { reports = append(reports, done) })
+	n, err := s.actions.Many(t.Context(), ops.Cancel, jobs.Filter{}, wanted, func(done int64) {
+		reports = append(reports, done)
+	})
 	if err != nil || n != wanted || len(reports) < 2 || !slices.IsSorted(reports) || reports[len(reports)-1] != wanted {
 		t.Errorf("changed %d (%v), reported %v", n, err, reports)
 	}
@@ -230,7 +241,8 @@ func TestMany(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if n, err := s.actions.Many(ended, ops.Cancel, jobs.Filter{}, all, func(int64) {}); n != 0 || !errors.Is(err, context.Canceled) {
+	if n, err := s.actions.Many(ended, ops.Cancel, jobs.Filter{}, all, func(int64) {}); n != 0 ||
+		!errors.Is(err, context.Canceled) {
 		t.Errorf("after its end %d were changed (%v)", n, err)
 	}
 }
@@ -245,8 +257,9 @@ func TestSelected(t *testing.T) {
 		"running ones are not cancelled unasked": {ops.Cancel, nil, []jobs.Status{jobs.StatusQueued}},
 		"running ones are cancelled if asked":    {ops.Cancel, processing, processing},
 		"failed ones are retried":                {ops.Retry, nil, []jobs.Status{jobs.StatusFailed}},
-		"others are left out":                    {ops.Delete, []jobs.Status{jobs.StatusQueued, jobs.StatusFailed}, []jobs.Status{jobs.StatusFailed}},
-		"none fits":                              {ops.RunNow, processing, nil},
+		"others are left out": {ops.Delete, []jobs.Status{jobs.StatusQueued, jobs.StatusFailed},
+			[]jobs.Status{jobs.StatusFailed}},
+		"none fits": {ops.RunNow, processing, nil},
 	} {
 		f, none := ops.Selected(c.action, jobs.Filter{Statuses: c.asked})
 		if none != (len(c.want) == 0) || !none && !slices.Equal(f.Statuses, c.want) {

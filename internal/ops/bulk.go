@@ -34,7 +34,9 @@ func Selected(action Action, f jobs.Filter) (selected jobs.Filter, none bool) {
 		f.Statuses = fits[:1]
 		return f, false
 	}
-	f.Statuses = slices.DeleteFunc(slices.Clone(f.Statuses), func(s jobs.Status) bool { return !slices.Contains(fits, s) })
+	f.Statuses = slices.DeleteFunc(slices.Clone(f.Statuses), func(s jobs.Status) bool {
+		return !slices.Contains(fits, s)
+	})
 	return f, len(f.Statuses) == 0
 }
 
@@ -42,7 +44,8 @@ func Selected(action Action, f jobs.Filter) (selected jobs.Filter, none bool) {
 // jobs are changed; report hears how many are. Jobs that come while it works
 // (retried ones that fail again) are not meant: the store takes the oldest
 // first, and limit is how many there were.
-func (a Actions) Many(ctx context.Context, action Action, f jobs.Filter, limit int64, report func(done int64)) (int64, error) {
+func (a Actions) Many(ctx context.Context, action Action, f jobs.Filter, limit int64, report func(done int64)) (int64,
+	error) {
 	f, none := Selected(action, f)
 	if none {
 		return 0, nil

@@ -71,7 +71,8 @@ func (c Control) allKnown(ctx context.Context, queues []string) error {
 	}
 	for _, queue := range queues {
 		if !slices.Contains(known, queue) {
-			return notFound("name", "No job, worker or setting knows the queue %q; known are %s. To pause it nevertheless, force it.",
+			return notFound("name", "No job, worker or setting knows the queue %q; known are %s. To pause it "+
+				"nevertheless, force it.",
 				redact.Clip(queue, 80), strings.Join(known, ", "))
 		}
 	}
@@ -140,7 +141,8 @@ func (c Control) RunSchedule(ctx context.Context, name string) (jobs.Receipt, er
 }
 
 // ChangeSchedule changes an entry and returns it as it is then.
-func (c Control) ChangeSchedule(ctx context.Context, name string, change jobs.ScheduleChange) (jobs.ScheduleRecord, error) {
+func (c Control) ChangeSchedule(ctx context.Context, name string, change jobs.ScheduleChange) (jobs.ScheduleRecord,
+	error) {
 	if err := c.Schedules.ChangeSchedule(ctx, name, change); err != nil {
 		return jobs.ScheduleRecord{}, fmt.Errorf("changing the schedule entry %s: %w", name, err)
 	}

@@ -24,7 +24,8 @@ type Explainer struct {
 // Snapshot is all that the explanation of a job depends on now.
 func (e Explainer) Snapshot(ctx context.Context, r jobs.Record) (explain.Snapshot, error) {
 	entry, known := e.Registry.Lookup(r.Type)
-	snap := explain.Snapshot{Job: r, Now: e.Now(), Known: known, Policy: entry.Policy, Ahead: -1, JobsDisabled: e.JobsDisabled}
+	snap := explain.Snapshot{Job: r, Now: e.Now(), Known: known, Policy: entry.Policy, Ahead: -1,
+		JobsDisabled: e.JobsDisabled}
 	if r.Status != jobs.StatusQueued {
 		return snap, nil
 	}
@@ -38,7 +39,8 @@ func (e Explainer) Snapshot(ctx context.Context, r jobs.Record) (explain.Snapsho
 		}
 	}
 	if entry.Policy.Limit > 0 {
-		running, err := e.Ledger.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}, Types: []string{r.Type}})
+		running, err := e.Ledger.Count(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing},
+			Types: []string{r.Type}})
 		if err != nil {
 			return snap, fmt.Errorf("counting running jobs: %w", err)
 		}

@@ -74,7 +74,8 @@ func (f Filter) Narrows() bool {
 // Parse is the filter as the store takes it. Lengths of time count from now.
 func (f Filter) Parse(now time.Time) (jobs.Filter, error) {
 	parsed := jobs.Filter{Types: f.Type, Queues: f.Queue, UUIDs: f.IDs, Text: f.Text, Cause: f.Cause}
-	if max(len(f.IDs), len(f.Type), len(f.Queue), len(f.Status)) > maxValues || len(f.Text) > maxText || len(f.Cause) > maxCause {
+	if max(len(f.IDs), len(f.Type), len(f.Queue), len(f.Status)) > maxValues || len(f.Text) > maxText ||
+		len(f.Cause) > maxCause {
 		return parsed, invalid("", "The filter is too long: %d values a field at most.", maxValues)
 	}
 	for _, text := range append([]string{f.Text, f.Cause}, slices.Concat(f.IDs, f.Type, f.Queue)...) {
@@ -85,7 +86,8 @@ func (f Filter) Parse(now time.Time) (jobs.Filter, error) {
 	for _, word := range f.Status {
 		status, ok := jobs.ParseStatus(word)
 		if !ok {
-			return parsed, invalid("status", "No status is named %q; use queued, processing, completed, failed or cancelled.", shown(word))
+			return parsed, invalid("status", "No status is named %q; use queued, processing, completed, failed or "+
+				"cancelled.", shown(word))
 		}
 		if !slices.Contains(parsed.Statuses, status) {
 			parsed.Statuses = append(parsed.Statuses, status)

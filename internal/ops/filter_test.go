@@ -17,12 +17,14 @@ import (
 var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func TestFilterIsRead(t *testing.T) {
-	q, err := url.ParseQuery("status=failed,queued&status=failed&type=a.b&queue=x%20y&q=text&cause=c&since=2h&until=2026-11-22&ids=1,2")
+	q, err := url.ParseQuery(
+		"status=failed,queued&status=failed&type=a.b&queue=x%20y&q=text&cause=c&since=2h&until=2026-11-22&ids=1,2")
 	if err != nil {
 		t.Fatal(err)
 	}
 	f, err := ops.FilterOf(q).Parse(now)
-	want := jobs.Filter{UUIDs: []string{"1", "2"}, Statuses: []jobs.Status{jobs.StatusFailed, jobs.StatusQueued}, Types: []string{"a.b"}, Queues: []string{"x", "y"},
+	want := jobs.Filter{UUIDs: []string{"1", "2"}, Statuses: []jobs.Status{jobs.StatusFailed, jobs.StatusQueued},
+		Types: []string{"a.b"}, Queues: []string{"x", "y"},
 		Text: "text", Cause: "c", Since: now.Add(-2 * time.Hour), Until: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC)}
 	if err != nil || !reflect.DeepEqual(f, want) {
 		t.Errorf("%+v (%v)", f, err)
@@ -55,7 +57,8 @@ func TestFilterIsRefused(t *testing.T) {
 // FuzzFilter holds that any query is read within the bounds or refused, that what is
 // read is text that a database takes, and that a filter survives being written.
 func FuzzFilter(f *testing.F) {
-	for _, seed := range []string{"", "status=failed&since=2h", "ids=a,b&ids=c&q=%00", "until=2026-11-21T15:04:05Z&type=%ff", "since=9999999d", "queue=,%20,&cause=x"} {
+	for _, seed := range []string{"", "status=failed&since=2h", "ids=a,b&ids=c&q=%00",
+		"until=2026-11-21T15:04:05Z&type=%ff", "since=9999999d", "queue=,%20,&cause=x"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, query string) {
@@ -74,7 +77,8 @@ func FuzzFilter(f *testing.F) {
 		if again := ops.FilterOf(read.Query()); !reflect.DeepEqual(again, read) {
 			t.Errorf("%q is written as %+v, not %+v", query, again, read)
 		}
-		for _, text := range append([]string{parsed.Text, parsed.Cause}, slices.Concat(parsed.UUIDs, parsed.Types, parsed.Queues)...) {
+		for _, text := range append([]string{parsed.Text, parsed.Cause}, slices.Concat(parsed.UUIDs, parsed.Types,
+			parsed.Queues)...) {
 			if !utf8.ValidString(text) || strings.ContainsRune(text, 0) || len(parsed.UUIDs) > 1000 {
 				t.Errorf("%q becomes %q", query, text)
 			}
@@ -88,7 +92,8 @@ func FuzzFilter(f *testing.F) {
 }
 
 func TestNarrows(t *testing.T) {
-	if !(ops.Filter{}).Empty() || (ops.Filter{Status: []string{"failed"}}).Narrows() || !(ops.Filter{Cause: "c"}).Narrows() {
+	if !(ops.Filter{}).Empty() || (ops.Filter{Status: []string{"failed"}}).Narrows() ||
+		!(ops.Filter{Cause: "c"}).Narrows() {
 		t.Error("a status alone chooses all jobs of it, a cause fewer")
 	}
 }

@@ -26,8 +26,11 @@ type StatsView struct {
 
 // Stats shows the figures.
 func Stats(s jobs.Stats) StatsView {
-	return StatsView{Waiting: s.Waiting(), Queued: s.Queued, Delayed: s.Delayed, Foreign: s.Foreign, Processing: s.Processing, Completed: s.Completed, Failed: s.Failed,
-		Cancelled: s.Cancelled, SuccessRate: s.SuccessRate, Ended: s.Ended, AvgDurationMS: s.AverageDuration.Milliseconds(), OldestMS: s.Oldest.Milliseconds(), Queues: Each(s.Queues, Queue)}
+	return StatsView{Waiting: s.Waiting(), Queued: s.Queued, Delayed: s.Delayed, Foreign: s.Foreign,
+		Processing: s.Processing, Completed: s.Completed, Failed: s.Failed,
+		Cancelled: s.Cancelled, SuccessRate: s.SuccessRate, Ended: s.Ended,
+		AvgDurationMS: s.AverageDuration.Milliseconds(), OldestMS: s.Oldest.Milliseconds(),
+		Queues: Each(s.Queues, Queue)}
 }
 
 // QueueView are the figures of one queue.
@@ -44,7 +47,8 @@ type QueueView struct {
 
 // Queue shows a queue.
 func Queue(q jobs.QueueStats) QueueView {
-	return QueueView{Name: q.Queue, Queued: q.Queued, Delayed: q.Delayed, Processing: q.Processing, Foreign: q.Foreign, OldestMS: q.Oldest.Milliseconds(), Paused: q.Paused, Workers: q.Workers}
+	return QueueView{Name: q.Queue, Queued: q.Queued, Delayed: q.Delayed, Processing: q.Processing, Foreign: q.Foreign,
+		OldestMS: q.Oldest.Milliseconds(), Paused: q.Paused, Workers: q.Workers}
 }
 
 // WorkerView is a worker and what it runs.
@@ -80,7 +84,8 @@ func (v Viewer) Worker(w jobs.WorkerRecord) WorkerView {
 	if !w.Alive {
 		status = "dead"
 	}
-	return WorkerView{ID: w.ID, Host: w.Host, PID: w.PID, Version: w.Version, Status: status, Queues: Each(w.Queues, func(q string) string { return q }), Slots: w.Slots,
+	return WorkerView{ID: w.ID, Host: w.Host, PID: w.PID, Version: w.Version, Status: status,
+		Queues: Each(w.Queues, func(q string) string { return q }), Slots: w.Slots,
 		MemoryBytes: w.MemoryBytes, Done: w.Done, Failed: w.Failed, StartedAt: UTC(w.StartedAt), SeenAt: UTC(w.SeenAt),
 		Running: Each(w.Running, func(r jobs.RunningJob) RunningView {
 			return RunningView{r.UUID, r.Type, r.Queue, r.Attempt, UTC(r.Since), v.Progress(r.Progress)}
@@ -104,7 +109,8 @@ type ScheduleView struct {
 
 // Schedule shows a schedule entry.
 func (v Viewer) Schedule(r jobs.ScheduleRecord) ScheduleView {
-	view := ScheduleView{Name: r.Name, Type: r.Type, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone, Payload: v.Payload(r.Type, r.Data), Paused: r.Paused,
+	view := ScheduleView{Name: r.Name, Type: r.Type, Queue: r.Queue, Cron: r.Cron, Zone: r.Zone,
+		Payload: v.Payload(r.Type, r.Data), Paused: r.Paused,
 		CatchUp: r.CatchUp, Changed: r.Changed, Next: Each(r.Next, UTC)}
 	if r.Last != nil {
 		last := v.Tick(*r.Last)
@@ -163,7 +169,8 @@ func Types(registry *jobs.Registry, queue string, all bool) []TypeView {
 		if e.Queue == "" {
 			e.Queue = queue
 		}
-		views = append(views, TypeView{e.Type, e.Queue, e.Policy.MaxAttempts, e.Policy.Timeout.Milliseconds(), e.Policy.Limit, e.Example})
+		views = append(views, TypeView{e.Type, e.Queue, e.Policy.MaxAttempts, e.Policy.Timeout.Milliseconds(),
+			e.Policy.Limit, e.Example})
 	}
 	return views
 }

@@ -42,10 +42,14 @@ func (v Viewer) Job(r jobs.Record) JobView {
 		payload = v.withoutPHP(r.Payload)
 	}
 	return JobView{
-		ID: IDOf(r), Number: r.ID, Type: r.Type, Queue: r.Queue, Payload: v.Payload(r.Type, payload), Metadata: v.Payload(r.Type, envelope.Metadata),
-		Status: string(r.Status), Detail: r.Detail, Foreign: r.Foreign, Priority: r.Priority, Attempts: r.Attempt, MaxAttempts: r.MaxAttempts,
-		Error: v.Text(r.Error), Worker: r.Worker, Result: v.Result(r.Type, r.Result), Progress: v.Progress(r.Progress),
-		EnqueuedAt: UTC(r.EnqueuedAt), RunAt: UTC(r.RunAt), StartedAt: UTC(r.StartedAt), EndedAt: UTC(r.EndedAt), DurationMS: r.Duration.Milliseconds(),
+		ID: IDOf(r), Number: r.ID, Type: r.Type, Queue: r.Queue, Payload: v.Payload(r.Type, payload),
+		Metadata: v.Payload(r.Type, envelope.Metadata),
+		Status:   string(r.Status), Detail: r.Detail, Foreign: r.Foreign, Priority: r.Priority, Attempts: r.Attempt,
+		MaxAttempts: r.MaxAttempts,
+		Error:       v.Text(r.Error), Worker: r.Worker, Result: v.Result(r.Type, r.Result),
+		Progress:   v.Progress(r.Progress),
+		EnqueuedAt: UTC(r.EnqueuedAt), RunAt: UTC(r.RunAt), StartedAt: UTC(r.StartedAt), EndedAt: UTC(r.EndedAt),
+		DurationMS: r.Duration.Milliseconds(),
 	}
 }
 
@@ -69,7 +73,8 @@ func UTC(t time.Time) time.Time {
 // and may hold anything.
 func (v Viewer) withoutPHP(raw []byte) []byte {
 	var keys, data map[string]json.RawMessage
-	if v.Mask == nil || json.Unmarshal(raw, &keys) != nil || json.Unmarshal(keys["data"], &data) != nil || data["command"] == nil {
+	if v.Mask == nil || json.Unmarshal(raw, &keys) != nil || json.Unmarshal(keys["data"], &data) != nil ||
+		data["command"] == nil {
 		return raw
 	}
 	data["command"] = json.RawMessage(`"(serialized PHP)"`)
@@ -104,8 +109,10 @@ type RunView struct {
 
 // Run shows a run.
 func (v Viewer) Run(r jobs.RunRecord) RunView {
-	return RunView{ID: r.ID, Job: r.UUID, Type: r.Type, Queue: r.Queue, Attempt: r.Attempt, Outcome: r.Outcome, Worker: r.Worker, Error: v.Text(r.Error),
-		Result: v.Result(r.Type, r.Result), StartedAt: UTC(r.StartedAt), EndedAt: UTC(r.EndedAt), DurationMS: r.Duration.Milliseconds(), WaitMS: r.Wait.Milliseconds()}
+	return RunView{ID: r.ID, Job: r.UUID, Type: r.Type, Queue: r.Queue, Attempt: r.Attempt, Outcome: r.Outcome,
+		Worker: r.Worker, Error: v.Text(r.Error),
+		Result: v.Result(r.Type, r.Result), StartedAt: UTC(r.StartedAt), EndedAt: UTC(r.EndedAt),
+		DurationMS: r.Duration.Milliseconds(), WaitMS: r.Wait.Milliseconds()}
 }
 
 // LogView is what a job's handler said, oldest first.
@@ -128,7 +135,8 @@ type FailureGroupView struct {
 
 // FailureGroup shows a group of failed jobs.
 func (v Viewer) FailureGroup(g jobs.FailureGroup) FailureGroupView {
-	return FailureGroupView{Cause: g.Cause, Type: g.Type, Message: v.Text(g.Message), Count: g.Count, FirstSeen: UTC(g.FirstSeen), LastSeen: UTC(g.LastSeen)}
+	return FailureGroupView{Cause: g.Cause, Type: g.Type, Message: v.Text(g.Message), Count: g.Count,
+		FirstSeen: UTC(g.FirstSeen), LastSeen: UTC(g.LastSeen)}
 }
 
 // Explanation is why a job is not running.
@@ -164,10 +172,12 @@ func EnqueuedView(n jobs.Spec, r jobs.Receipt, now time.Time) Enqueued {
 	if at.IsZero() {
 		at = now.Add(n.Delay)
 	}
-	return Enqueued{ID: r.UUID, Type: n.Type, Status: string(jobs.StatusQueued), RunAt: at.UTC(), EnqueuedAt: now.UTC(), Existing: r.Existing}
+	return Enqueued{ID: r.UUID, Type: n.Type, Status: string(jobs.StatusQueued), RunAt: at.UTC(),
+		EnqueuedAt: now.UTC(), Existing: r.Existing}
 }
 
 // ExistingView shows a job that was there already.
 func ExistingView(r jobs.Record) Enqueued {
-	return Enqueued{ID: IDOf(r), Type: r.Type, Status: string(r.Status), RunAt: UTC(r.RunAt), EnqueuedAt: UTC(r.EnqueuedAt), Existing: true}
+	return Enqueued{ID: IDOf(r), Type: r.Type, Status: string(r.Status), RunAt: UTC(r.RunAt),
+		EnqueuedAt: UTC(r.EnqueuedAt), Existing: true}
 }

@@ -27,13 +27,16 @@ const secret = "hunter2hunter2"
 func TestViewsMaskSecrets(t *testing.T) {
 	says := "login failed: password=" + secret
 	payload := `{"card":"` + secret + `","password":"` + secret + `","ok":"seen"}`
-	job := jobs.Record{UUID: "u", Type: "test.plain", Payload: []byte(payload), Error: says, Result: json.RawMessage(payload), Progress: &jobs.Progress{Note: says}}
+	job := jobs.Record{UUID: "u", Type: "test.plain", Payload: []byte(payload), Error: says,
+		Result: json.RawMessage(payload), Progress: &jobs.Progress{Note: says}}
 	for name, to := range map[string]redact.Audience{"reader": redact.Readers, "operator": redact.Operators} {
 		v := viewer(t, to)
 		views := map[string]any{
-			"job": v.Job(job), "run": v.Run(jobs.RunRecord{Type: "test.plain", Error: says, Result: json.RawMessage(payload)}),
+			"job":   v.Job(job),
+			"run":   v.Run(jobs.RunRecord{Type: "test.plain", Error: says, Result: json.RawMessage(payload)}),
 			"group": v.FailureGroup(jobs.FailureGroup{Message: says}), "lines": v.Lines([]jobs.LogLine{{Text: says}}),
-			"worker":   v.Worker(jobs.WorkerRecord{WorkerInfo: jobs.WorkerInfo{Running: []jobs.RunningJob{{Progress: &jobs.Progress{Note: says}}}}}),
+			"worker": v.Worker(jobs.WorkerRecord{
+				WorkerInfo: jobs.WorkerInfo{Running: []jobs.RunningJob{{Progress: &jobs.Progress{Note: says}}}}}),
 			"schedule": v.Schedule(jobs.ScheduleRecord{Type: "test.plain", Data: json.RawMessage(payload)}),
 			"reasons":  v.Reasons([]explain.Reason{{Text: says, Args: []any{says, 7}}}),
 		}
@@ -47,14 +50,16 @@ func TestViewsMaskSecrets(t *testing.T) {
 	if job.Progress.Note != says {
 		t.Error("showing a job changes it")
 	}
-	if open := (ops.Viewer{Registry: registry()}).Job(job); open.Error != says || !strings.Contains(string(open.Payload), secret) {
+	if open := (ops.Viewer{Registry: registry()}).Job(job); open.Error != says ||
+		!strings.Contains(string(open.Payload), secret) {
 		t.Errorf("the administrator of the host sees %+v", open)
 	}
 }
 
 // Readers see neither the text of mails nor addresses inside the network.
 func TestReadersSeeLess(t *testing.T) {
-	mail := jobs.Record{UUID: "u", Type: "mail.send", Payload: []byte(`{"to":"a@example.org","body":"the reset link"}`), Error: "dial tcp 10.1.2.3:25: refused"}
+	mail := jobs.Record{UUID: "u", Type: "mail.send",
+		Payload: []byte(`{"to":"a@example.org","body":"the reset link"}`), Error: "dial tcp 10.1.2.3:25: refused"}
 	reads, runs := viewer(t, redact.Readers).Job(mail), viewer(t, redact.Operators).Job(mail)
 	if strings.Contains(string(reads.Payload), "reset") || strings.Contains(reads.Error, "10.1.2.3") {
 		t.Errorf("a reader sees %s %s", reads.Payload, reads.Error)
@@ -69,27 +74,33 @@ func TestViewsAreAlwaysJSON(t *testing.T) {
 	v := viewer(t, redact.Readers)
 	zone := time.FixedZone("+07", 7*3600)
 	for _, payload := range []string{"", "not JSON", "\xff\x00", `{"data":{"command":"O:8:\"stdClass\""}}`, "null"} {
-		view := v.Job(jobs.Record{ID: 7, Payload: []byte(payload), Foreign: true, RunAt: time.Date(2026, 1, 1, 7, 0, 0, 0, zone)})
+		view := v.Job(jobs.Record{ID: 7, Payload: []byte(payload), Foreign: true,
+			RunAt: time.Date(2026, 1, 1, 7, 0, 0, 0, zone)})
 		text, err := json.Marshal(view)
-		if err != nil || view.ID != "7" || !strings.Contains(string(text), `"run_at":"2026-01-01T00:00:00Z"`) || strings.Contains(string(text), "stdClass") || strings.Contains(string(text), "started_at") {
+		if err != nil || view.ID != "7" || !strings.Contains(string(text), `"run_at":"2026-01-01T00:00:00Z"`) ||
+			strings.Contains(string(text), "stdClass") || strings.Contains(string(text), "started_at") {
 			t.Errorf("%q is shown as %s (%v)", payload, text, err)
 		}
 	}
 	var out strings.Builder
-	if err := ops.Encode(&out, ops.Listed(jobs.List[jobs.Record]{Total: -1}, jobs.Page{Limit: 5}, v.Job), ""); err != nil || out.String() != `{"items":[],"total":-1,"limit":5,"offset":0}`+"\n" {
+	if err := ops.Encode(&out, ops.Listed(jobs.List[jobs.Record]{Total: -1}, jobs.Page{Limit: 5}, v.Job),
+		""); err != nil || out.String() != `{"items":[],"total":-1,"limit":5,"offset":0}`+"\n" {
 		t.Errorf("an empty list is %s (%v)", out.String(), err)
 	}
-	if w := v.Worker(jobs.WorkerRecord{WorkerInfo: jobs.WorkerInfo{Status: "running"}}); w.Status != "dead" || w.Queues == nil || w.Running == nil {
+	if w := v.Worker(jobs.WorkerRecord{WorkerInfo: jobs.WorkerInfo{Status: "running"}}); w.Status != "dead" ||
+		w.Queues == nil || w.Running == nil {
 		t.Errorf("a worker that is silent: %+v", w)
 	}
 }
 
 func TestEnqueuedTimes(t *testing.T) {
 	at := now.Add(time.Hour)
-	if v := ops.EnqueuedView(jobs.Spec{Type: "test.plain", Delay: time.Minute}, jobs.Receipt{UUID: "u", Existing: true}, now); !v.RunAt.Equal(now.Add(time.Minute)) || !v.Existing {
+	if v := ops.EnqueuedView(jobs.Spec{Type: "test.plain", Delay: time.Minute}, jobs.Receipt{
+		UUID: "u", Existing: true}, now); !v.RunAt.Equal(now.Add(time.Minute)) || !v.Existing {
 		t.Errorf("%+v", v)
 	}
-	if v := ops.EnqueuedView(jobs.Spec{Type: "test.plain", RunAt: at, Delay: time.Minute}, jobs.Receipt{}, now); !v.RunAt.Equal(at) {
+	if v := ops.EnqueuedView(jobs.Spec{Type: "test.plain", RunAt: at, Delay: time.Minute}, jobs.Receipt{},
+		now); !v.RunAt.Equal(at) {
 		t.Errorf("%+v", v)
 	}
 }

@@ -40,16 +40,22 @@ var ours = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParseP
 
 // 43 hosts that are IP addresses: they must be refused by the dialled address.
 var hostileIPs = []string{
-	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.254", "127.0.0.1", "127.0.0.2", "127.255.255.254",
-	"169.254.169.254", "169.254.0.1", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.170", "192.0.2.1", "192.88.99.1", "192.168.0.1",
-	"192.168.255.255", "198.18.0.1", "198.19.255.255", "198.51.100.7", "203.0.113.9", "224.0.0.1", "239.255.255.255", "240.0.0.1", "255.255.255.255",
-	"[::]", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::ffff:169.254.169.254]", "[::127.0.0.1]", "[64:ff9b::7f00:1]", "[64:ff9b:1::1]",
-	"[100::1]", "[2001::1]", "[2001:db8::1]", "[2002:7f00:1::]", "[fc00::1]", "[fd00:ec2::254]", "[fe80::1]", "[ff02::1]",
+	"0.0.0.0", "0.1.2.3", "10.0.0.1", "10.255.255.255", "100.64.0.1", "100.127.255.254", "127.0.0.1", "127.0.0.2",
+	"127.255.255.254",
+	"169.254.169.254", "169.254.0.1", "172.16.0.1", "172.31.255.255", "192.0.0.1", "192.0.0.170", "192.0.2.1",
+	"192.88.99.1", "192.168.0.1",
+	"192.168.255.255", "198.18.0.1", "198.19.255.255", "198.51.100.7", "203.0.113.9", "224.0.0.1", "239.255.255.255",
+	"240.0.0.1", "255.255.255.255",
+	"[::]", "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "[::ffff:169.254.169.254]", "[::127.0.0.1]",
+	"[64:ff9b::7f00:1]", "[64:ff9b:1::1]",
+	"[100::1]", "[2001::1]", "[2001:db8::1]", "[2002:7f00:1::]", "[fc00::1]", "[fd00:ec2::254]", "[fe80::1]",
+	"[ff02::1]",
 }
 
 // 11 hosts that only look different: names, numbers and disguises of loopback.
 var hostileNames = []string{
-	"localhost", "LOCALHOST", "localhost.", "127.1", "127.0.1", "0x7f000001", "0x7f.0.0.1", "2130706433", "017700000001", "0177.0.0.1", "127.0.0.1.",
+	"localhost", "LOCALHOST", "localhost.", "127.1", "127.0.1", "0x7f000001", "0x7f.0.0.1", "2130706433",
+	"017700000001", "0177.0.0.1", "127.0.0.1.",
 }
 
 func TestHostileAddressesAreNotReached(t *testing.T) {
@@ -73,7 +79,8 @@ func TestHostileAddressesAreNotReached(t *testing.T) {
 }
 
 func TestPublicAddressesAreNotRefused(t *testing.T) {
-	for _, text := range []string{"1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.0", "172.32.0.1", "2606:4700::1111", "2a00:1450::1", "::ffff:8.8.8.8"} {
+	for _, text := range []string{"1.1.1.1", "93.184.216.34", "100.63.255.255", "100.128.0.0", "172.32.0.1",
+		"2606:4700::1111", "2a00:1450::1", "::ffff:8.8.8.8"} {
 		if !Public(netip.MustParseAddr(text)) {
 			t.Errorf("%s is public", text)
 		}
@@ -87,7 +94,8 @@ func TestWhatIsSeenBeforeDialling(t *testing.T) {
 	_, hits, port := loopback(t, func(http.ResponseWriter, *http.Request) {})
 	allow := Options{AllowPrivate: ours}
 	for name, target := range map[string]string{
-		"http": fmt.Sprintf("http://127.0.0.1:%d/", port), "user": fmt.Sprintf("https://u:p@127.0.0.1:%d/", port), "file": "file:///etc/passwd",
+		"http": fmt.Sprintf("http://127.0.0.1:%d/", port), "user": fmt.Sprintf("https://u:p@127.0.0.1:%d/", port),
+		"file":   "file:///etc/passwd",
 		"gopher": "gopher://127.0.0.1/", "no host": "https:///x",
 	} {
 		req, err := http.NewRequest(http.MethodPost, target, strings.NewReader("x"))

@@ -175,5 +175,6 @@ func checkAddress(allowed []netip.Prefix, ip netip.Addr) error {
 	if ip.Zone() == "" && within(allowed, ip) || Public(ip) {
 		return nil
 	}
-	return fmt.Errorf("%w: %s is no public address; if it is meant, allow its range in the configuration", ErrRefused, ip)
+	return fmt.Errorf("%w: %s is no public address; if it is meant, allow its range in the configuration", ErrRefused,
+		ip)
 }

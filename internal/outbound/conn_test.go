@@ -116,7 +116,8 @@ func TestADialerAsksForTheAddressAfterDNS(t *testing.T) {
 	defer listener.Close()
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	for _, host := range []string{"127.0.0.1", "localhost", "::ffff:127.0.0.1"} {
-		if c, err := (Dialer{}).DialContext(t.Context(), "tcp4", net.JoinHostPort(host, port)); !errors.Is(err, ErrRefused) {
+		if c, err := (Dialer{}).DialContext(t.Context(), "tcp4", net.JoinHostPort(host, port)); !errors.Is(err,
+			ErrRefused) {
 			t.Errorf("%s: %v, %v", host, c, err)
 		}
 	}

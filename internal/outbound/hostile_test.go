@@ -77,7 +77,8 @@ func TestHostileWebServersCostLittle(t *testing.T) {
 				}()
 			}
 		}()
-		client := New(Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Timeout: 3 * time.Second})
+		client := New(Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
+			Timeout: 3 * time.Second})
 		before, most := resident(t), int64(0)
 		done, stopped := make(chan struct{}), make(chan struct{})
 		go func() {

@@ -54,7 +54,8 @@ func runPool() error {
 		return err
 	}
 	_ = os.Unsetenv("CHILD")
-	pool, err := php.New(php.Config{Source: source, Queue: "default", Command: command, Connection: "database", Processes: 2, Lease: killLease, Worker: "test:child",
+	pool, err := php.New(php.Config{Source: source, Queue: "default", Command: command, Connection: "database",
+		Processes: 2, Lease: killLease, Worker: "test:child",
 		StateDir: os.Getenv("CHILD_DIR"), Now: time.Now, Logger: slog.New(slog.NewTextHandler(os.Stderr, nil))})
 	if err != nil {
 		return err
@@ -77,7 +78,8 @@ func newChild() *child {
 }
 
 func (c *child) say(message string) {
-	_, _ = c.out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...)) // gone: the next read ends
+	// gone: the next read ends
+	_, _ = c.out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...))
 }
 
 func (c *child) hear() (order struct {

@@ -129,10 +129,11 @@ func (p *Pool) look(ctx context.Context, n int) looked {
 	call, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	var before []jobs.Lease
-	list, err := p.c.Source.Claim(call, Request{Queue: p.c.Queue, Limit: n, Lease: p.c.Lease, Before: func(leases []jobs.Lease) {
-		before = append(before, leases...)
-		p.note(p.journal.add(leases))
-	}})
+	list, err := p.c.Source.Claim(call, Request{Queue: p.c.Queue, Limit: n, Lease: p.c.Lease,
+		Before: func(leases []jobs.Lease) {
+			before = append(before, leases...)
+			p.note(p.journal.add(leases))
+		}})
 	p.hold(list)
 	for _, l := range before {
 		if !slices.ContainsFunc(list, func(j Job) bool { return j.Lease.ID == l.ID }) {

@@ -67,11 +67,16 @@ var better = map[string]struct {
 	events []string
 }{
 	"hang": {"queue:work lets a job that ignores SIGALRM run on and calls it processed",
-		[]string{"JobProcessing", "run 1", "JobProcessing", "failed() " + maxAttempts, "JobFailed " + maxAttempts, "JobExceptionOccurred " + maxAttempts}},
-	"release-then-throw": {"queue:work writes a failed job and runs it again, which then dies on the UUID that failed_jobs has",
-		[]string{"JobProcessing", "run 1", "failed() RuntimeException", "JobFailed RuntimeException", "JobExceptionOccurred RuntimeException"}},
-	"dbkill-in-tx": {"queue:work cannot delete the row on its dead connection, and names the wrong cause after retry_after",
-		[]string{"JobProcessing", "run 1", "failed() " + queryException, "JobFailed " + queryException, "JobExceptionOccurred " + queryException}},
+		[]string{"JobProcessing", "run 1", "JobProcessing", "failed() " + maxAttempts, "JobFailed " + maxAttempts,
+			"JobExceptionOccurred " + maxAttempts}},
+	"release-then-throw": {"queue:work writes a failed job and runs it again, which then dies on the UUID that " +
+		"failed_jobs has",
+		[]string{"JobProcessing", "run 1", "failed() RuntimeException", "JobFailed RuntimeException",
+			"JobExceptionOccurred RuntimeException"}},
+	"dbkill-in-tx": {"queue:work cannot delete the row on its dead connection, and names the wrong cause after " +
+		"retry_after",
+		[]string{"JobProcessing", "run 1", "failed() " + queryException, "JobFailed " + queryException,
+			"JobExceptionOccurred " + queryException}},
 }
 
 const (
@@ -113,8 +118,10 @@ func testJobsBehaveAsUnderQueueWork(t *testing.T, engine jobstest.Engine) {
 			t.Errorf("the tables have %q, queue:work leaves %q", ourTables[min(i, len(ourTables)-1)], want)
 		}
 	}
-	for cause, n := range map[string]int{"exit() was called": 2, "Allowed memory size of": 1, "signal: segmentation fault": 1, "killed: it went on after its time-out": 1} {
-		if got := s.count("failed_jobs WHERE queue = 'ours' AND exception LIKE ?", "%The attempt before ended so: "+cause+"%"); got != n {
+	for cause, n := range map[string]int{"exit() was called": 2, "Allowed memory size of": 1,
+		"signal: segmentation fault": 1, "killed: it went on after its time-out": 1} {
+		if got := s.count("failed_jobs WHERE queue = 'ours' AND exception LIKE ?", "%The attempt before ended so: "+
+			cause+"%"); got != n {
 			t.Errorf("%d failed jobs name the cause %q, want %d", got, cause, n)
 		}
 	}
@@ -125,7 +132,8 @@ func testJobsBehaveAsUnderQueueWork(t *testing.T, engine jobstest.Engine) {
 func (s *site) outcomes(queue string) (list []string) {
 	s.t.Helper()
 	var failed []struct{ Payload, Exception string }
-	if err := s.db.Select(&failed, "SELECT payload, exception FROM failed_jobs WHERE queue = ? ORDER BY payload", queue); err != nil {
+	if err := s.db.Select(&failed, "SELECT payload, exception FROM failed_jobs WHERE queue = ? ORDER BY payload",
+		queue); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, f := range failed {
@@ -138,7 +146,8 @@ func (s *site) outcomes(queue string) (list []string) {
 		}
 	}
 	var batch struct{ Total, Pending, Failed int }
-	if err := s.db.Get(&batch, "SELECT total_jobs AS total, pending_jobs AS pending, failed_jobs AS failed FROM job_batches WHERE options LIKE ?", "%"+queue+"%"); err != nil {
+	if err := s.db.Get(&batch, "SELECT total_jobs AS total, pending_jobs AS pending, failed_jobs AS failed FROM "+
+		"job_batches WHERE options LIKE ?", "%"+queue+"%"); err != nil {
 		s.t.Fatal(err)
 	}
 	return append(list, fmt.Sprintf("batch %+v", batch))

@@ -64,7 +64,8 @@ func (o *order) frame() ([]byte, error) {
 
 // errProtocol says that what came is no message: another program writes to the
 // pipe, or the package on the site is of another version.
-var errProtocol = errors.New("the PHP process sent what is no message: the package cmsjobs/laravel on the site does not fit")
+var errProtocol = errors.New("the PHP process sent what is no message: the package cmsjobs/laravel on the site does " +
+	"not fit")
 
 // nextMessage takes the first frame off what was received; m is nil where it is not
 // there whole yet.

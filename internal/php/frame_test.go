@@ -13,7 +13,8 @@ func framed(text string) []byte {
 }
 
 func TestMessagesAreBounded(t *testing.T) {
-	for _, text := range []string{`{"done":{"id":1,"as":"sell"}}`, `{"done":{"id":1,"as":"release","delay":-1}}`, `{"done":{"id":1,"as":"release","delay":99999999999}}`, `[]`, `{"more":1}`} {
+	for _, text := range []string{`{"done":{"id":1,"as":"sell"}}`, `{"done":{"id":1,"as":"release","delay":-1}}`,
+		`{"done":{"id":1,"as":"release","delay":99999999999}}`, `[]`, `{"more":1}`} {
 		if _, _, err := nextMessage(framed(text)); !errors.Is(err, errProtocol) {
 			t.Errorf("%s: %v", text, err)
 		}
@@ -51,7 +52,8 @@ func TestOutputIsBounded(t *testing.T) {
 
 func FuzzMessages(f *testing.F) {
 	f.Add(framed(`{"hello":1}`))
-	f.Add(append(framed(`{"more":true,"done":{"id":7,"as":"release","delay":3,"exception":"x","tx":1}}`), framed(`{"bye":0,"job":null}`)...))
+	f.Add(append(framed(`{"more":true,"done":{"id":7,"as":"release","delay":3,"exception":"x","tx":1}}`),
+		framed(`{"bye":0,"job":null}`)...))
 	f.Add(framed(`{"died":"exit() was called","job":9}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for {

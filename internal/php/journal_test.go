@@ -13,7 +13,9 @@ func TestAJournalSaysWhatWasNotHandedOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, step := range []error{j.add([]jobs.Lease{{ID: 1, Attempt: 1, ReservedAt: 5}, {ID: 2, Attempt: 3, ReservedAt: 5}}), j.close(1), j.close(7),
+	for _, step := range []error{
+		j.add([]jobs.Lease{{ID: 1, Attempt: 1, ReservedAt: 5}, {ID: 2, Attempt: 3, ReservedAt: 5}}), j.close(1),
+		j.close(7),
 		j.renewed([]jobs.Lease{{ID: 1, Attempt: 1, ReservedAt: 9}, {}, {ID: 2, Attempt: 3, ReservedAt: 9}})} {
 		if step != nil {
 			t.Fatal(step)
@@ -44,7 +46,8 @@ func TestAJournalSaysWhatWasNotHandedOut(t *testing.T) {
 }
 
 func FuzzJournal(f *testing.F) {
-	f.Add(appendRecord(appendRecord(nil, recordAhead, jobs.Lease{ID: 1, Attempt: 2, ReservedAt: 3}), recordClosed, jobs.Lease{ID: 1}))
+	f.Add(appendRecord(appendRecord(nil, recordAhead, jobs.Lease{ID: 1, Attempt: 2, ReservedAt: 3}), recordClosed,
+		jobs.Lease{ID: 1}))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for id, l := range readJournal(data) {
 			if l.ID != id {

@@ -21,12 +21,14 @@ type service struct {
 
 func (s *site) service(tries string) *service {
 	s.t.Helper()
-	command, err := json.Marshal(s.artisan("queue:work", "database", "--name=cmsjobs", "--queue=default", "--sleep=0", "--tries="+tries, "--quiet"))
+	command, err := json.Marshal(s.artisan("queue:work", "database", "--name=cmsjobs", "--queue=default", "--sleep=0",
+		"--tries="+tries, "--quiet"))
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	x := &service{site: s, log: new(safeBuffer), cmd: exec.Command(os.Args[0])}
-	x.cmd.Env = append(os.Environ(), "CHILD=pool", "CHILD_DSN="+s.db.DSN, "CHILD_DIR="+s.dir, "CHILD_COMMAND="+string(command))
+	x.cmd.Env = append(os.Environ(), "CHILD=pool", "CHILD_DSN="+s.db.DSN, "CHILD_DIR="+s.dir, "CHILD_COMMAND="+
+		string(command))
 	x.cmd.Stderr = x.log
 	if err := x.cmd.Start(); err != nil {
 		s.t.Fatal(err)

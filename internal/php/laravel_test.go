@@ -23,7 +23,8 @@ func testWhatJobsPrintIsTheirLog(t *testing.T, engine jobstest.Engine) {
 	stop()
 	var lines []string
 	want := []string{"hello    junk from a job", "and stderr", "no end of line"}
-	if err := s.db.Select(&lines, "SELECT line FROM cmsjobs_job_logs ORDER BY id"); err != nil || !slices.Equal(lines, slices.Concat(want, want)) {
+	if err := s.db.Select(&lines, "SELECT line FROM cmsjobs_job_logs ORDER BY id"); err != nil ||
+		!slices.Equal(lines, slices.Concat(want, want)) {
 		t.Errorf("the log has %q, %v", lines, err)
 	}
 	if n := s.count(`cmsjobs_runs WHERE type = 'App\\Jobs\\Probe' AND outcome = 'completed'`); n != 3 {
@@ -59,7 +60,8 @@ func testALargeJobRuns(t *testing.T, engine jobstest.Engine) {
 	stop := s.start(s.config("default"))
 	s.drained("default", time.Minute)
 	stop()
-	if events := s.events()["big"]; !slices.Contains(events, fmt.Sprint("length ", 6<<20)) || s.count("failed_jobs") != 0 {
+	if events := s.events()["big"]; !slices.Contains(events, fmt.Sprint("length ", 6<<20)) ||
+		s.count("failed_jobs") != 0 {
 		t.Errorf("events %q", events)
 	}
 }
@@ -81,7 +83,8 @@ func testAStopLetsJobsEndAndCountsNoOther(t *testing.T, engine jobstest.Engine) 
 	}
 	s.await("two jobs run", time.Minute, func() bool { return begun() >= 2 })
 	stop()
-	if ran, left := s.count("effects"), s.count("jobs WHERE attempts = 0 AND reserved_at IS NULL"); ran != begun() || ran+left != 20 || s.count("jobs") != left {
+	if ran, left := s.count("effects"), s.count("jobs WHERE attempts = 0 AND reserved_at IS NULL"); ran != begun() ||
+		ran+left != 20 || s.count("jobs") != left {
 		t.Errorf("%d jobs began, %d ended, %d are as they were, %d rows", begun(), ran, left, s.count("jobs"))
 	}
 }
@@ -143,7 +146,8 @@ func TestTheClassesOfThePackage(t *testing.T) {
 	if _, err := os.Stat("/usr/share/php/Illuminate/Queue/autoload.php"); err != nil {
 		jobstest.Skip(t, "no Laravel here (packages php-cli, php-laravel-framework): %v", err)
 	}
-	if out, err := exec.Command("php", "-d", "error_reporting=6135", "../../sdk/php/tests/worker.php").CombinedOutput(); err != nil || len(out) > 0 {
+	if out, err := exec.Command("php", "-d", "error_reporting=6135", "../../sdk/php/tests/worker.php").
+		CombinedOutput(); err != nil || len(out) > 0 {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -100,7 +100,8 @@ func New(c Config) (*Pool, error) {
 		return nil, errors.New("a pool of PHP processes needs a source, a clock, a queue, a command and a connection")
 	}
 	c.defaults()
-	return &Pool{c: c, jobs: make(chan *Job), asked: make(chan struct{}, 1), back: make(chan Job), ends: make(chan ending, 1024),
+	return &Pool{c: c, jobs: make(chan *Job), asked: make(chan struct{}, 1), back: make(chan Job),
+		ends: make(chan ending, 1024),
 		held: map[int64]jobs.Lease{}}, nil
 }
 
@@ -161,7 +162,8 @@ func (p *Pool) drop(ids ...int64) {
 // note logs trouble with the journal.
 func (p *Pool) note(err error) {
 	if err != nil {
-		p.c.Logger.Warn("the journal of jobs claimed ahead does not work; a killed process costs them an attempt", "event", "php.journal_failed", "queue", p.c.Queue, "error", err)
+		p.c.Logger.Warn("the journal of jobs claimed ahead does not work; a killed process costs them an attempt",
+			"event", "php.journal_failed", "queue", p.c.Queue, "error", err)
 	}
 }
 
@@ -176,7 +178,8 @@ func (p *Pool) renew(ctx context.Context) {
 		case <-ticker.C:
 		}
 		if err := p.renewOnce(ctx); err != nil && ctx.Err() == nil {
-			p.c.Logger.Warn("leases of PHP's jobs not renewed", "event", "php.renew_failed", "queue", p.c.Queue, "error", err)
+			p.c.Logger.Warn("leases of PHP's jobs not renewed", "event", "php.renew_failed", "queue", p.c.Queue,
+				"error", err)
 		}
 	}
 }
@@ -200,7 +203,8 @@ func (p *Pool) renewOnce(ctx context.Context) error {
 	defer p.mu.Unlock()
 	for i, l := range renewed {
 		if l.ID == 0 {
-			p.c.Logger.Warn("lease of a PHP job lost: another worker has it, or a person removed it", "event", "php.lease_lost",
+			p.c.Logger.Warn("lease of a PHP job lost: another worker has it, or a person removed it", "event",
+				"php.lease_lost",
 				"queue", p.c.Queue, "id", list[i].ID)
 			continue // its end will be refused
 		}

@@ -62,7 +62,8 @@ func newRig(t *testing.T, n int, payload string) *rig {
 		t.Fatal(err)
 	}
 	for range n {
-		db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, 0, 1, 1)", payload)
+		db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, 0, "+
+			"1, 1)", payload)
 	}
 	return r
 }
@@ -74,7 +75,8 @@ func (r *rig) be(behaviour string, change func(*php.Config)) {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	c := php.Config{Source: source, Queue: "default", Command: []string{"env", "CHILD=" + behaviour, "CHILD_DIR=" + r.dir, os.Args[0]}, Connection: "database",
+	c := php.Config{Source: source, Queue: "default", Command: []string{"env", "CHILD=" + behaviour, "CHILD_DIR=" +
+		r.dir, os.Args[0]}, Connection: "database",
 		Worker: "test:1", Now: time.Now, Logger: slog.New(slog.NewTextHandler(r.log, nil)), Grace: time.Second}
 	if change != nil {
 		change(&c)
@@ -97,7 +99,8 @@ func TestAJobThatItsProcessHasNotReadIsNotCounted(t *testing.T) {
 	if !strings.Contains(r.log.String(), "php.process_ended") {
 		t.Fatal("the first process did not die")
 	}
-	if n := r.count("cmsjobs_runs WHERE outcome = 'completed' AND attempt = 1"); n != 1 || r.count("cmsjobs_runs") != 1 {
+	if n := r.count("cmsjobs_runs WHERE outcome = 'completed' AND attempt = 1"); n != 1 ||
+		r.count("cmsjobs_runs") != 1 {
 		t.Errorf("%d runs of attempt 1, %d in all", n, r.count("cmsjobs_runs"))
 	}
 }
@@ -122,7 +125,8 @@ func TestWhatNobodyAsksForGoesBack(t *testing.T) {
 		t.Errorf("%d rows are reserved, one is in hand", n)
 	}
 	r.stop() // it is killed after the grace period: the attempt counts, no crash of the job is recorded
-	if a, b := r.count("jobs WHERE attempts = 1 AND reserved_at IS NULL"), r.count("cmsjobs_runs WHERE outcome = 'crashed'"); a != 1 || b != 0 {
+	if a, b := r.count("jobs WHERE attempts = 1 AND reserved_at IS NULL"),
+		r.count("cmsjobs_runs WHERE outcome = 'crashed'"); a != 1 || b != 0 {
 		t.Errorf("%d rows released with their attempt, %d crashes", a, b)
 	}
 }
@@ -131,8 +135,11 @@ func TestAJobThatGoesOnAfterItsTimeoutIsKilledWithItsChildren(t *testing.T) {
 	r := newRig(t, 1, strings.Replace(laravels, `"data"`, `"timeout":1,"backoff":60,"data"`, 1))
 	r.be("go on", nil)
 	var how string
-	r.await("the run has ended", time.Minute, func() bool { return r.db.Get(&how, "SELECT error FROM cmsjobs_runs") == nil })
-	if !strings.Contains(how, "went on after its time-out") || r.count("jobs WHERE attempts = 1 AND reserved_at IS NULL") != 1 {
+	r.await("the run has ended", time.Minute, func() bool {
+		return r.db.Get(&how, "SELECT error FROM cmsjobs_runs") == nil
+	})
+	if !strings.Contains(how, "went on after its time-out") ||
+		r.count("jobs WHERE attempts = 1 AND reserved_at IS NULL") != 1 {
 		t.Errorf("the run ended so: %s", how)
 	}
 	files, _ := filepath.Glob(filepath.Join(r.dir, "[0-9]*"))
@@ -156,7 +163,8 @@ func TestAJobThatKillsItsProcessIsFailed(t *testing.T) {
 			r.drained("default", time.Minute)
 			r.stop()
 			var text string
-			if err := r.db.Get(&text, "SELECT exception FROM failed_jobs"); err != nil || !strings.Contains(text, fmt.Sprintf("killed its PHP process %d times", crashes)) {
+			if err := r.db.Get(&text, "SELECT exception FROM failed_jobs"); err != nil ||
+				!strings.Contains(text, fmt.Sprintf("killed its PHP process %d times", crashes)) {
 				t.Errorf("failed_jobs has %q, %v", text, err)
 			}
 			if n := r.count("cmsjobs_runs WHERE outcome = 'crashed' AND error LIKE '%exit status 7%'"); n != crashes {
@@ -181,7 +189,8 @@ func TestTheFinalMessageOfAProcessIsHeard(t *testing.T) {
 			_ = syscall.Kill(pid, syscall.SIGKILL) // gone already
 		}
 	}
-	if a, b := r.count("cmsjobs_runs WHERE outcome = 'completed'"), r.count("cmsjobs_runs"); a != n || b != n || len(files) != n {
+	if a, b := r.count("cmsjobs_runs WHERE outcome = 'completed'"), r.count("cmsjobs_runs"); a != n || b != n ||
+		len(files) != n {
 		t.Errorf("%d of %d runs are completed, of %d jobs in %d processes", a, b, n, len(files))
 	}
 }

@@ -75,7 +75,8 @@ func (p *Pool) keep(ctx context.Context) {
 		}
 		failures++
 		pause := min(100*time.Millisecond<<min(failures-1, 10), 10*time.Second)
-		p.c.Logger.Warn("PHP process ended; another one is started", "event", "php.process_ended", "queue", p.c.Queue, "in", pause, "error", err)
+		p.c.Logger.Warn("PHP process ended; another one is started", "event", "php.process_ended", "queue", p.c.Queue,
+			"in", pause, "error", err)
 		wait(ctx, pause)
 	}
 }
@@ -253,7 +254,8 @@ func (x *process) hear(m *message) {
 	if m.Hello != 0 {
 		x.hello.Stop()
 		if x.known = m.Hello == protocol; !x.known {
-			x.kill(fmt.Sprintf("the package cmsjobs/laravel on the site speaks version %d of the protocol, this program %d: update the older one", m.Hello, protocol))
+			x.kill(fmt.Sprintf("the package cmsjobs/laravel on the site speaks version %d of the protocol, this "+
+				"program %d: update the older one", m.Hello, protocol))
 		}
 	}
 	if v := m.Done; v != nil && x.job != nil && v.ID == x.job.Job.ID && (v.As != "nothing" || m.More) {
@@ -289,19 +291,22 @@ func (v *decision) end(lease time.Duration) End {
 
 // hand gives the process, which asks, a job.
 func (x *process) hand(j *Job) {
-	o := order{ID: j.Job.ID, Queue: j.Job.Queue, Attempts: j.Job.Attempt, Payload: string(j.Payload), Crash: j.LastCrash}
+	o := order{ID: j.Job.ID, Queue: j.Job.Queue, Attempts: j.Job.Attempt, Payload: string(j.Payload),
+		Crash: j.LastCrash}
 	switch {
 	case j.Fault != nil:
 		x.refuse(j, j.Fault.Error())
 		return
 	case j.Crashes > x.c.MaxCrashes:
-		x.refuse(j, fmt.Sprintf("the job killed its PHP process %d times, the last time while it was failed for that; the last: %s", j.Crashes, j.LastCrash))
+		x.refuse(j, fmt.Sprintf("the job killed its PHP process %d times, the last time while it was failed for "+
+			"that; the last: %s", j.Crashes, j.LastCrash))
 		return
 	case j.Crashes == x.c.MaxCrashes:
 		o.GiveUp = fmt.Sprintf("the job killed its PHP process %d times and is not run again", j.Crashes)
 	}
 	for _, l := range x.output.take() {
-		x.c.Logger.Info("output of a PHP process outside of jobs", "event", "php.output", "queue", x.c.Queue, "line", l.Text)
+		x.c.Logger.Info("output of a PHP process outside of jobs", "event", "php.output", "queue", x.c.Queue, "line",
+			l.Text)
 	}
 	x.note(x.journal.close(j.Lease.ID)) // from here on it may have begun
 	x.job, x.began, x.sent = j, x.c.Now(), false
@@ -368,8 +373,10 @@ func (x *process) finish(e End, transactions int) {
 	now := x.c.Now()
 	e.Duration, e.Wait = now.Sub(x.began), max(x.began.Sub(x.job.Job.RunAt), 0)
 	if transactions > 0 {
-		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: fmt.Sprintf("the job left a transaction open (%d deep): it was rolled back", transactions)})
-		x.c.Logger.Warn("PHP job left a transaction open; it was rolled back", "event", "php.open_transaction", "queue", x.c.Queue,
+		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: fmt.Sprintf("the job left a transaction open (%d "+
+			"deep): it was rolled back", transactions)})
+		x.c.Logger.Warn("PHP job left a transaction open; it was rolled back", "event", "php.open_transaction",
+			"queue", x.c.Queue,
 			"type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "depth", transactions)
 	}
 	x.job = nil
@@ -449,7 +456,8 @@ func (x *process) abandoned(how string) {
 	if x.stops || x.why == "" && x.last != nil && x.last.Died == "" { // not the job's doing, or Laravel's own time-out
 		e.Outcome, e.Exception = Released, how
 	}
-	x.c.Logger.Warn("PHP process died in a job", "event", "php.crashed", "queue", x.c.Queue, "type", x.job.Job.Type, "id", x.job.Job.ID,
+	x.c.Logger.Warn("PHP process died in a job", "event", "php.crashed", "queue", x.c.Queue, "type", x.job.Job.Type,
+		"id", x.job.Job.ID,
 		"uuid", x.job.Job.UUID, "attempt", x.job.Job.Attempt, "how", how)
 	x.finish(e, 0)
 }

@@ -81,8 +81,10 @@ func (p *Pool) account(batch []ending, ends []End, results []error) {
 		e := &ends[i]
 		batch[i].by.written(e.Job.Lease.ID)
 		if results[i] != nil {
-			p.c.Logger.Warn("outcome of a PHP job not written: its lease is lost, another worker has the job or a person removed it",
-				"event", "job.lease_lost", "type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "error", results[i])
+			p.c.Logger.Warn("outcome of a PHP job not written: its lease is lost, another worker has the job or a "+
+				"person removed it",
+				"event", "job.lease_lost", "type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "error",
+				results[i])
 			continue
 		}
 		p.c.Ended(*e)

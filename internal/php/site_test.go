@@ -36,7 +36,9 @@ type site struct {
 
 func newSite(t *testing.T, engine jobstest.Engine, retryAfter time.Duration) *site {
 	t.Helper()
-	for _, check := range [][]string{{"php", "-r", `exit(extension_loaded("pdo_mysql") && extension_loaded("pcntl") ? 0 : 1);`}, {"test", "-f", "/usr/share/php/Illuminate/Queue/autoload.php"}} {
+	for _, check := range [][]string{
+		{"php", "-r", `exit(extension_loaded("pdo_mysql") && extension_loaded("pcntl") ? 0 : 1);`},
+		{"test", "-f", "/usr/share/php/Illuminate/Queue/autoload.php"}} {
 		if err := exec.Command(check[0], check[1:]...).Run(); err != nil {
 			jobstest.Skip(t, "no Laravel here (packages php-cli, php-mysql, php-laravel-framework): %v", err)
 		}
@@ -59,9 +61,12 @@ func newSite(t *testing.T, engine jobstest.Engine, retryAfter time.Duration) *si
 		t.Fatal(err)
 	}
 	db.MustExec("CREATE TABLE effects (id BIGINT AUTO_INCREMENT PRIMARY KEY, n INT NOT NULL, pid INT NOT NULL)")
-	db.MustExec(`CREATE TABLE job_batches (id VARCHAR(255) PRIMARY KEY, name VARCHAR(255) NOT NULL, total_jobs INT NOT NULL, pending_jobs INT NOT NULL,
-		failed_jobs INT NOT NULL, failed_job_ids TEXT NOT NULL, options MEDIUMTEXT NULL, cancelled_at INT NULL, created_at INT NOT NULL, finished_at INT NULL)`)
-	s.env = []string{"PROBE_DIR=" + s.dir, "DB_PORT=" + dsn.Addr[strings.LastIndexByte(dsn.Addr, ':')+1:], "DB_DATABASE=" + dsn.DBName,
+	db.MustExec(`CREATE TABLE job_batches (id VARCHAR(255) PRIMARY KEY, name VARCHAR(255) NOT NULL, total_jobs INT NOT
+		NULL, pending_jobs INT NOT NULL,
+		failed_jobs INT NOT NULL, failed_job_ids TEXT NOT NULL, options MEDIUMTEXT NULL, cancelled_at INT NULL,
+		created_at INT NOT NULL, finished_at INT NULL)`)
+	s.env = []string{"PROBE_DIR=" + s.dir, "DB_PORT=" + dsn.Addr[strings.LastIndexByte(dsn.Addr, ':')+1:],
+		"DB_DATABASE=" + dsn.DBName,
 		fmt.Sprint("RETRY_AFTER=", int(retryAfter.Seconds()))}
 	return s
 }
@@ -72,7 +77,8 @@ func (s *site) artisan(args ...string) []string {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return slices.Concat([]string{"env"}, s.env, []string{"php", "-d", "memory_limit=64M", "-d", "display_errors=stderr", file}, args)
+	return slices.Concat([]string{"env"}, s.env, []string{"php", "-d", "memory_limit=64M", "-d",
+		"display_errors=stderr", file}, args)
 }
 
 func (s *site) run(args ...string) {
@@ -90,7 +96,8 @@ func (s *site) push(queue string, probes ...string) {
 
 // options are those of queue:work that both workers get.
 func (s *site) options(more ...string) []string {
-	return append([]string{"queue:work", "database", "--sleep=0", "--tries=1", "--timeout=60", "--memory=128", "--quiet"}, more...)
+	return append([]string{"queue:work", "database", "--sleep=0", "--tries=1", "--timeout=60", "--memory=128",
+		"--quiet"}, more...)
 }
 
 // config is that of a pool for a queue.
@@ -100,7 +107,8 @@ func (s *site) config(queue string, more ...string) php.Config {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return php.Config{Source: source, Queue: queue, Command: s.artisan(s.options(append([]string{"--name=cmsjobs", "--queue=" + queue}, more...)...)...),
+	return php.Config{Source: source, Queue: queue,
+		Command:    s.artisan(s.options(append([]string{"--name=cmsjobs", "--queue=" + queue}, more...)...)...),
 		Connection: "database", Timeout: time.Minute, Lease: lease, Worker: "test:1", Now: time.Now,
 		Logger: slog.New(slog.NewTextHandler(writer{s.t}, nil)), Grace: 10 * time.Second}
 }
@@ -108,7 +116,8 @@ func (s *site) config(queue string, more ...string) php.Config {
 const lease = 90 * time.Second
 
 func sourceOn(db *sqlx.DB) (php.Source, error) {
-	opened, err := tables.Open(context.Background(), db, tables.Options{Registry: jobs.NewRegistry(), RetryAfter: lease})
+	opened, err := tables.Open(context.Background(), db, tables.Options{Registry: jobs.NewRegistry(),
+		RetryAfter: lease})
 	if err != nil {
 		return nil, err
 	}
@@ -172,7 +181,8 @@ func (s *site) drained(queue string, limit time.Duration) {
 			Name     string
 			Attempts int
 		}
-		if err := s.db.Select(&left, "SELECT SUBSTR(payload, 1, 500) AS name, attempts FROM jobs WHERE queue = ?", queue); err != nil || len(left) > 0 {
+		if err := s.db.Select(&left, "SELECT SUBSTR(payload, 1, 500) AS name, attempts FROM jobs WHERE queue = ?",
+			queue); err != nil || len(left) > 0 {
 			s.t.Logf("left: %+v, %v", left, err)
 		}
 	})

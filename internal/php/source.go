@@ -101,5 +101,6 @@ func (e *End) Settlement() jobs.Settlement {
 	case e.Outcome == Released:
 		outcome = jobs.Released
 	}
-	return jobs.Settlement{Claimed: e.Job.Claimed, Outcome: outcome, Delay: e.Delay, Error: e.Exception, Worker: e.Worker, Duration: e.Duration, Wait: e.Wait}
+	return jobs.Settlement{Claimed: e.Job.Claimed, Outcome: outcome, Delay: e.Delay, Error: e.Exception,
+		Worker: e.Worker, Duration: e.Duration, Wait: e.Wait}
 }

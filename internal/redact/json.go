@@ -23,7 +23,8 @@ type rule struct {
 // confidential are fields of payloads that readers do not see: the text of
 // mails holds reset links and codes.
 var confidential = []string{
-	"mail.send:body", "mail.send:html", "mail.send:text", "mail.send:data", "mail.send:content", "mail.send:attachments", "mail.send:headers",
+	"mail.send:body", "mail.send:html", "mail.send:text", "mail.send:data", "mail.send:content",
+	"mail.send:attachments", "mail.send:headers",
 	"webhook.deliver:data", "webhook.deliver:url",
 }
 

@@ -8,13 +8,17 @@ import (
 
 // stems make every name secret that contains one of them, written together.
 var stems = []string{
-	"passw", "passwd", "pwd", "passphrase", "passcode", "kennwort", "matkhau", "secret", "token", "bearer", "authorization", "credential",
-	"apikey", "accesskey", "privatekey", "secretkey", "encryptionkey", "signingkey", "appkey", "authkey", "serverkey", "licensekey", "masterkey",
-	"signature", "cookie", "sessionid", "cvv", "cvc", "dsn", "connectionstring", "databaseurl", "onetimecode", "resetlink", "reseturl", "resetcode", "cardnumber",
+	"passw", "passwd", "pwd", "passphrase", "passcode", "kennwort", "matkhau", "secret", "token", "bearer",
+	"authorization", "credential",
+	"apikey", "accesskey", "privatekey", "secretkey", "encryptionkey", "signingkey", "appkey", "authkey", "serverkey",
+	"licensekey", "masterkey",
+	"signature", "cookie", "sessionid", "cvv", "cvc", "dsn", "connectionstring", "databaseurl", "onetimecode",
+	"resetlink", "reseturl", "resetcode", "cardnumber",
 }
 
 // exact make a name secret that has one of them as a word.
-var exact = []string{"pass", "pin", "auth", "sig", "jwt", "csrf", "xsrf", "confirm", "confirmation", "iban", "ssn", "mfa", "totp", "otp"}
+var exact = []string{"pass", "pin", "auth", "sig", "jwt", "csrf", "xsrf", "confirm", "confirmation", "iban", "ssn",
+	"mfa", "totp", "otp"}
 
 // innocent are names with a stem that hold no secret.
 var innocent = []string{"tokenizer", "tokensused", "maxtokens", "secretary"}

@@ -30,30 +30,38 @@ type pattern struct {
 }
 
 var patterns = []pattern{
-	{"private key", regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Mask},
+	{"private key",
+		regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Mask},
 	{"age-secret-key", regexp.MustCompile(`(?i)AGE-SECRET-KEY-1[0-9A-Z]+`), Mask},
 	// Places whose path is the secret.
 	{"hooks.slack.com", regexp.MustCompile(`(?i)(hooks\.slack\.com/)[^\s"'<>\\]+`), "${1}" + Mask},
 	{"webhooks/", regexp.MustCompile(`(?i)(/api/webhooks/)[^\s"'<>\\]+`), "${1}" + Mask},
 	{"/bot", regexp.MustCompile(`(?i)(/bot)\d+:[\w-]+`), "${1}" + Mask},
 	{"reset", regexp.MustCompile(`(?i)(/(?:password/)?reset(?:-password)?/)[^\s"'<>?#/\\]{8,}`), "${1}" + Mask},
-	{"/", regexp.MustCompile(`(?i)(/(?:verify|activate|activation|confirm|invitation|invite|magic(?:-link)?|unsubscribe|impersonate)/)[^\s"'<>?#/\\]{16,}`), "${1}" + Mask},
+	{"/", regexp.MustCompile(
+		`(?i)(/(?:verify|activate|activation|confirm|invitation|invite|magic(?:-link)?|unsubscribe|impersonate)/)[^\s"'<>?#/\\]{16,}`), "${1}" + Mask},
 	// Users of addresses: scheme://user:password@host, and user:password@tcp(host).
 	{"://", regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^/\s"'<>?#\\]*@`), "${1}" + Mask + "@"},
-	{"://", regexp.MustCompile(`(?i)([a-z][a-z0-9+.-]*://)[^/\s:@"'<>\\]*:[^\s"'<>@\\]*[^\s"'<>@\\0-9/][^\s"'<>@\\]*@`), "${1}" + Mask + "@"},
+	{"://", regexp.MustCompile(
+		`(?i)([a-z][a-z0-9+.-]*://)[^/\s:@"'<>\\]*:[^\s"'<>@\\]*[^\s"'<>@\\0-9/][^\s"'<>@\\]*@`), "${1}" + Mask + "@"},
 	{"(", regexp.MustCompile(`[^\s"'<>:@/()]+:[^\s"'<>]*@(tcp|unix|udp)\(`), Mask + "@${1}("},
 	// What PHP serialized.
-	{`";s:`, regexp.MustCompile(`(?i)("[^"]{0,80}(?:passw|secret|token|pwd|api_?key|credential)[^"]{0,80}";s:\d+:")[^"]*`), "${1}" + Mask},
+	{`";s:`,
+		regexp.MustCompile(`(?i)("[^"]{0,80}(?:passw|secret|token|pwd|api_?key|credential)[^"]{0,80}";s:\d+:")[^"]*`),
+		"${1}" + Mask},
 	// Headers, to the end of their line.
-	{"authorization", regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]\s*["']?)[^\r\n"']+`), "${1}" + Mask},
+	{"authorization", regexp.MustCompile(`(?i)\b((?:proxy-)?authorization["']?\s*[:=]\s*["']?)[^\r\n"']+`),
+		"${1}" + Mask},
 	{"cookie", regexp.MustCompile(`(?i)\b((?:set-)?cookie["']?\s*[:=]\s*["']?)[^\r\n"']+`), "${1}" + Mask},
 	{"bearer", regexp.MustCompile(`(?i)\b(bearer\s+)[A-Za-z0-9._~+/=-]{6,}`), "${1}" + Mask},
-	{"basic", regexp.MustCompile(`\b([Bb]asic\s+)[A-Za-z0-9+/]{7,}(?:=|[A-Za-z]\d|\d[A-Za-z])[A-Za-z0-9+/=]*`), "${1}" + Mask},
+	{"basic", regexp.MustCompile(`\b([Bb]asic\s+)[A-Za-z0-9+/]{7,}(?:=|[A-Za-z]\d|\d[A-Za-z])[A-Za-z0-9+/=]*`),
+		"${1}" + Mask},
 	// Secrets that are known by their own shape.
 	{"eyj", regexp.MustCompile(`\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?`), Mask},
 	{"whsec_", regexp.MustCompile(`\bwhsec_[A-Za-z0-9+/=_-]+`), Mask},
 	{"cmsj_", regexp.MustCompile(`\bcmsj_[\w.-]+`), Mask},
-	{"_", regexp.MustCompile(`\b(?:sk|pk|rk)_(?:live|test)_\w+|\bgh[pousr]_\w{16,}|\bgithub_pat_\w+|\bglpat-[\w-]+`), Mask},
+	{"_", regexp.MustCompile(`\b(?:sk|pk|rk)_(?:live|test)_\w+|\bgh[pousr]_\w{16,}|\bgithub_pat_\w+|\bglpat-[\w-]+`),
+		Mask},
 	{"xox", regexp.MustCompile(`\bxox[abeprs]-[\w-]+`), Mask},
 	{"akia", regexp.MustCompile(`\bAKIA[0-9A-Z]{12,}`), Mask},
 	{"asia", regexp.MustCompile(`\bASIA[0-9A-Z]{12,}`), Mask},
@@ -68,7 +76,8 @@ var named = regexp.MustCompile(`([\p{L}\p{N}_.\[\]-]{1,80})\\*["']?\]?\s*(?:=>|[
 var queryKeys = regexp.MustCompile(`(?i)([?&](?:key|code|hash|ticket|access|sig|hmac)=)[^&\s"'<>#\\]+`)
 
 // plainValues say something about a secret without being one.
-var plainValues = []string{"yes", "no", "true", "false", "null", "none", "nil", "empty", "missing", "required", "invalid", "wrong", "unknown", "expired", "{}", "[]", "0", "1", "string"}
+var plainValues = []string{"yes", "no", "true", "false", "null", "none", "nil", "empty", "missing", "required",
+	"invalid", "wrong", "unknown", "expired", "{}", "[]", "0", "1", "string"}
 
 // Text hides the secrets in a text: what stands behind names of secrets, users
 // of addresses, tokens. Invalid UTF-8 becomes U+FFFD.
@@ -176,7 +185,8 @@ func quotedMask(value string) string {
 }
 
 // address is a text that may be an IP address.
-var address = regexp.MustCompile(`\b\d{1,3}(?:\.\d{1,3}){3}\b|\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%\w+)?\]|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}`)
+var address = regexp.MustCompile(
+	`\b\d{1,3}(?:\.\d{1,3}){3}\b|\[[0-9A-Fa-f:.]*:[0-9A-Fa-f:.]*(?:%\w+)?\]|(?:[0-9A-Fa-f]{0,4}:){2,7}[0-9A-Fa-f]{0,4}`)
 
 // TextFor is Text for an audience: readers do not learn addresses of the
 // network inside.

@@ -25,13 +25,15 @@ func (e keyError) Is(target error) bool { return target == ErrKey }
 func CheckKey(key string) error {
 	switch {
 	case key == "." || !fs.ValidPath(key) || len(key) > maxKey:
-		return keyError(fmt.Sprintf("%.100q is no key: a relative path of at most %d bytes in UTF-8 is needed", key, maxKey))
+		return keyError(fmt.Sprintf("%.100q is no key: a relative path of at most %d bytes in UTF-8 is needed", key,
+			maxKey))
 	case strings.ContainsAny(key, "\x00\\"):
 		return keyError(fmt.Sprintf("%.100q is no key: it has a backslash or a NUL", key))
 	}
 	for part := range strings.SplitSeq(key, "/") {
 		if strings.HasPrefix(part, tempPrefix) {
-			return keyError(fmt.Sprintf("%.100q is no key: names that begin with %s are the store's own", key, tempPrefix))
+			return keyError(fmt.Sprintf("%.100q is no key: names that begin with %s are the store's own", key,
+				tempPrefix))
 		}
 	}
 	return nil

@@ -30,7 +30,8 @@ func TestModes(t *testing.T) {
 	if err := l.Put(t.Context(), "public/f", strings.NewReader("x"), PutOptions{Public: true}); err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]fs.FileMode{".": 0o700, "private": 0o700, "private/f": 0o600, "public/f": 0o644} {
+	for name, want := range map[string]fs.FileMode{".": 0o700, "private": 0o700, "private/f": 0o600,
+		"public/f": 0o644} {
 		info, err := os.Stat(filepath.Join(l.dir, name))
 		if err != nil || info.Mode().Perm() != want {
 			t.Errorf("%s has mode %v, want %v (%v)", name, info.Mode().Perm(), want, err)
@@ -110,7 +111,8 @@ func TestAFullDiskLeavesNothing(t *testing.T) {
 	if err != nil || free <= 0 || free > 1<<20 {
 		t.Errorf("%d bytes are free, %v", free, err)
 	}
-	if err := l.Put(t.Context(), "k", bytes.NewReader(make([]byte, 2<<20)), PutOptions{}); !errors.Is(err, syscall.ENOSPC) {
+	if err := l.Put(t.Context(), "k", bytes.NewReader(make([]byte, 2<<20)), PutOptions{}); !errors.Is(err,
+		syscall.ENOSPC) {
 		t.Errorf("%v", err)
 	}
 	if got := read(t, l, "k"); got != "former" {

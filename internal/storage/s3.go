@@ -163,7 +163,8 @@ func (s *S3) Open(ctx context.Context, key string) (io.ReadCloser, Info, error) 
 	if err := CheckKey(key); err != nil {
 		return nil, Info{}, err
 	}
-	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(s.config.Bucket), Key: aws.String(s.full(key))})
+	out, err := s.client.GetObject(ctx, &s3.GetObjectInput{Bucket: aws.String(s.config.Bucket),
+		Key: aws.String(s.full(key))})
 	if err != nil {
 		return nil, Info{}, s.failed("reading", key, err)
 	}
@@ -171,7 +172,8 @@ func (s *S3) Open(ctx context.Context, key string) (io.ReadCloser, Info, error) 
 	if out.ContentLength != nil {
 		size = *out.ContentLength
 	}
-	body := &objectReader{ctx: ctx, store: s, key: key, tag: out.ETag, size: size, body: out.Body, resumes: s.config.Retries}
+	body := &objectReader{ctx: ctx, store: s, key: key, tag: out.ETag, size: size, body: out.Body,
+		resumes: s.config.Retries}
 	return body, Info{Key: key, Size: size, Modified: aws.ToTime(out.LastModified)}, nil
 }
 
@@ -180,7 +182,8 @@ func (s *S3) Stat(ctx context.Context, key string) (Info, error) {
 	if err := CheckKey(key); err != nil {
 		return Info{}, err
 	}
-	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(s.config.Bucket), Key: aws.String(s.full(key))})
+	out, err := s.client.HeadObject(ctx, &s3.HeadObjectInput{Bucket: aws.String(s.config.Bucket),
+		Key: aws.String(s.full(key))})
 	if err != nil {
 		return Info{}, s.failed("looking for", key, err)
 	}
@@ -192,7 +195,8 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 	if err := CheckKey(key); err != nil {
 		return err
 	}
-	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: aws.String(s.config.Bucket), Key: aws.String(s.full(key))})
+	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: aws.String(s.config.Bucket),
+		Key: aws.String(s.full(key))})
 	if err = s.failed("deleting", key, err); errors.Is(err, ErrNotFound) {
 		return nil
 	}
@@ -214,7 +218,8 @@ func (s *S3) DeleteAll(ctx context.Context, keys []string) error {
 			}
 			objects[i].Key = aws.String(s.full(key))
 		}
-		out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(s.config.Bucket), Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}})
+		out, err := s.client.DeleteObjects(ctx, &s3.DeleteObjectsInput{Bucket: aws.String(s.config.Bucket),
+			Delete: &types.Delete{Objects: objects, Quiet: aws.Bool(true)}})
 		if err != nil {
 			for _, key := range batch {
 				if err := s.Delete(ctx, key); err != nil {
@@ -225,7 +230,8 @@ func (s *S3) DeleteAll(ctx context.Context, keys []string) error {
 		}
 		for _, e := range out.Errors {
 			if aws.ToString(e.Code) != "NoSuchKey" {
-				return fmt.Errorf("deleting %s and %d others in %s: %s: %s", aws.ToString(e.Key), len(out.Errors)-1, s, aws.ToString(e.Code), aws.ToString(e.Message))
+				return fmt.Errorf("deleting %s and %d others in %s: %s: %s", aws.ToString(e.Key), len(out.Errors)-1, s,
+					aws.ToString(e.Code), aws.ToString(e.Message))
 			}
 		}
 	}
@@ -250,7 +256,8 @@ func (s *S3) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
 				if CheckKey(key) != nil {
 					continue
 				}
-				if !yield(Info{Key: key, Size: aws.ToInt64(object.Size), Modified: aws.ToTime(object.LastModified), Tag: aws.ToString(object.ETag)}, nil) {
+				if !yield(Info{Key: key, Size: aws.ToInt64(object.Size), Modified: aws.ToTime(object.LastModified),
+					Tag: aws.ToString(object.ETag)}, nil) {
 					return
 				}
 			}
@@ -279,7 +286,8 @@ func (s *S3) Sweep(ctx context.Context, prefix string, before time.Time) (remove
 			_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{
 				Bucket: aws.String(s.config.Bucket), Key: u.Key, UploadId: u.UploadId,
 			})
-			if err = s.failed("aborting an unfinished upload of", aws.ToString(u.Key), err); err != nil && !errors.Is(err, ErrNotFound) {
+			if err = s.failed("aborting an unfinished upload of", aws.ToString(u.Key), err); err != nil &&
+				!errors.Is(err, ErrNotFound) {
 				return removed, err
 			}
 			removed++

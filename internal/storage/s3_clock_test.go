@@ -27,7 +27,8 @@ func TestAWrongClockIsCorrectedByTheStores(t *testing.T) {
 					refused.Add(1)
 					w.Header().Set("Content-Type", "application/xml")
 					w.WriteHeader(http.StatusForbidden)
-					fmt.Fprint(w, `<?xml version="1.0"?><Error><Code>RequestTimeTooSkewed</Code><Message>The difference between the request time and the current time is too large.</Message></Error>`)
+					fmt.Fprint(w,
+						`<?xml version="1.0"?><Error><Code>RequestTimeTooSkewed</Code><Message>The difference between the request time and the current time is too large.</Message></Error>`)
 					return
 				}
 				taken.Add(1)
@@ -37,7 +38,8 @@ func TestAWrongClockIsCorrectedByTheStores(t *testing.T) {
 			t.Cleanup(server.Close)
 			store := (&fakeS3{url: server.URL}).store(t, nil)
 			for i := range 5 {
-				if err := store.Put(t.Context(), fmt.Sprint("a", i), strings.NewReader("text"), PutOptions{}); err != nil {
+				if err := store.Put(t.Context(), fmt.Sprint("a", i), strings.NewReader("text"),
+					PutOptions{}); err != nil {
 					t.Fatalf("object %d: %v", i, err)
 				}
 			}
@@ -62,7 +64,8 @@ func TestAClockThatCannotBeCorrectedIsExplained(t *testing.T) {
 		w.Header().Set("Date", "Thu, 01 Jan 2026 04:00:00 GMT")
 		w.Header().Set("Content-Type", "application/xml")
 		w.WriteHeader(http.StatusForbidden)
-		fmt.Fprint(w, `<?xml version="1.0"?><Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>`)
+		fmt.Fprint(w,
+			`<?xml version="1.0"?><Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>`)
 	}))
 	t.Cleanup(server.Close)
 	store := (&fakeS3{url: server.URL}).store(t, nil)
@@ -70,7 +73,8 @@ func TestAClockThatCannotBeCorrectedIsExplained(t *testing.T) {
 	if err == nil {
 		t.Fatal("it was taken")
 	}
-	for _, part := range []string{"this host's clock", "2026-01-01 04:00:00 UTC", "NTP", "403 RequestTimeTooSkewed: The difference is too large."} {
+	for _, part := range []string{"this host's clock", "2026-01-01 04:00:00 UTC", "NTP",
+		"403 RequestTimeTooSkewed: The difference is too large."} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("%q is not in: %v", part, err)
 		}

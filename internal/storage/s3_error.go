@@ -88,7 +88,8 @@ func (s *S3) explained(r *refusal) error {
 	case "AccessDenied", "Forbidden":
 		return fmt.Errorf("the credentials do not allow this: grant them objects and listing under the prefix: %w", r)
 	case "RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture":
-		return fmt.Errorf("the store says that this host's clock is wrong%s: set it, best by NTP (timedatectl set-ntp true): %w", r.clock(), r)
+		return fmt.Errorf("the store says that this host's clock is wrong%s: set it, best by NTP (timedatectl "+
+			"set-ntp true): %w", r.clock(), r)
 	}
 	return r
 }

@@ -22,7 +22,8 @@ const (
 )
 
 // aclRefusals are the answers of stores that do not take an ACL, or not from us.
-var aclRefusals = []string{"AccessControlListNotSupported", "AccessDenied", "InvalidArgument", "InvalidRequest", "MethodNotAllowed", "NotImplemented"}
+var aclRefusals = []string{"AccessControlListNotSupported", "AccessDenied", "InvalidArgument", "InvalidRequest",
+	"MethodNotAllowed", "NotImplemented"}
 
 // putPublic writes an object that everybody may read. The first one that fits into
 // memory shows whether the bucket takes the ACL.

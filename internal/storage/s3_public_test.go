@@ -10,7 +10,9 @@ import (
 // What visitors read is sent with the ACL public-read, as the CMS sends it. A bucket that
 // refuses ACLs takes it without, and is asked once.
 func TestPublicObjectsAreReadableByVisitors(t *testing.T) {
-	for name, refusal := range map[string]string{"a bucket with ACLs": "", "a bucket without ACLs": "AccessControlListNotSupported", "a key without the right": "AccessDenied"} {
+	for name, refusal := range map[string]string{
+		"a bucket with ACLs": "", "a bucket without ACLs": "AccessControlListNotSupported",
+		"a key without the right": "AccessDenied"} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeS3(t)
 			s := f.store(t, nil)
@@ -29,7 +31,8 @@ func TestPublicObjectsAreReadableByVisitors(t *testing.T) {
 				return true
 			})
 			for _, key := range []string{"a.jpg", "b.jpg"} {
-				if err := s.Put(t.Context(), key, strings.NewReader("picture "+key), PutOptions{Public: true}); err != nil {
+				if err := s.Put(t.Context(), key, strings.NewReader("picture "+key),
+					PutOptions{Public: true}); err != nil {
 					t.Fatal(err)
 				}
 				if got := read(t, s, key); got != "picture "+key {

@@ -55,7 +55,8 @@ func newFakeS3(t *testing.T) *fakeS3 {
 
 func (f *fakeS3) store(t *testing.T, change func(*S3Config)) *S3 {
 	t.Helper()
-	c := S3Config{Bucket: "bucket", Prefix: "/site/backups/", Endpoint: f.url, PathStyle: true, AccessKey: "key", SecretKey: "secret"}
+	c := S3Config{Bucket: "bucket", Prefix: "/site/backups/", Endpoint: f.url, PathStyle: true, AccessKey: "key",
+		SecretKey: "secret"}
 	if change != nil {
 		change(&c)
 	}
@@ -93,7 +94,8 @@ func newVersity(t *testing.T) *S3 {
 		t.Skipf("no versitygw: %v", versity.err)
 	}
 	bucket := strings.ToLower("b" + strconv.FormatInt(time.Now().UnixNano(), 36))
-	s, err := NewS3(S3Config{Bucket: bucket, Endpoint: "http://127.0.0.1:" + strconv.Itoa(versity.port), PathStyle: true, AccessKey: "tester", SecretKey: "tester-secret"})
+	s, err := NewS3(S3Config{Bucket: bucket, Endpoint: "http://127.0.0.1:" + strconv.Itoa(versity.port),
+		PathStyle: true, AccessKey: "tester", SecretKey: "tester-secret"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +140,8 @@ func startVersity() (int, error) {
 	listener.Close()
 	address := "127.0.0.1:" + strconv.Itoa(port)
 	cmd := exec.Command("/bin/sh", "-c", supervise, "sh", dir, program, "--quiet", "--port", address,
-		"--access", "tester", "--secret", "tester-secret", "--virtual-domain", virtualDomain, "posix", "--sidecar", filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
+		"--access", "tester", "--secret", "tester-secret", "--virtual-domain", virtualDomain, "posix", "--sidecar",
+		filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
 	if versity.stdin, err = cmd.StdinPipe(); err != nil {
 		return 0, err
 	}
@@ -196,8 +199,11 @@ func TestAPartThatIsRefusedOnceIsSentAgain(t *testing.T) {
 
 func TestAnUploadThatCannotEndIsAborted(t *testing.T) {
 	for name, breaks := range map[string]func(r *http.Request) bool{
-		"part refused":       func(r *http.Request) bool { return r.URL.Query().Get("partNumber") == "2" },
-		"completion refused": func(r *http.Request) bool { return r.Method == http.MethodPost && r.URL.Query().Has("uploadId") },
+		"part refused": func(r *http.Request) bool { return r.URL.Query().Get("partNumber") == "2" },
+		"completion refused": func(r *http.Request) bool {
+			return r.Method == http.MethodPost &&
+				r.URL.Query().Has("uploadId")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := newFakeS3(t)
@@ -274,14 +280,16 @@ func TestWrongCredentialsSayWhatToDo(t *testing.T) {
 	if s, err = NewS3(c); err != nil {
 		t.Fatal(err)
 	}
-	if err = s.Put(t.Context(), "k", strings.NewReader("x"), PutOptions{}); err == nil || !strings.Contains(err.Error(), "create it") {
+	if err = s.Put(t.Context(), "k", strings.NewReader("x"), PutOptions{}); err == nil ||
+		!strings.Contains(err.Error(), "create it") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestSweepAbortsForgottenUploads(t *testing.T) {
 	for _, s := range []*S3{newFakeS3(t).store(t, nil), newVersity(t)} {
-		if _, err := s.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{Bucket: aws.String(s.config.Bucket), Key: aws.String(s.full("a/k"))}); err != nil {
+		if _, err := s.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
+			Bucket: aws.String(s.config.Bucket), Key: aws.String(s.full("a/k"))}); err != nil {
 			t.Fatal(err)
 		}
 		if n, err := s.Sweep(t.Context(), "", time.Now().Add(-time.Hour)); n != 0 || err != nil {
@@ -309,7 +317,8 @@ func TestPartSizes(t *testing.T) {
 	} {
 		size, atOnce := parts(c.expected, c.limit)
 		if size != c.size || atOnce != c.atOnce {
-			t.Errorf("parts(%d, %d) = %d MiB × %d, want %d MiB × %d", c.expected, c.limit, size>>20, atOnce, c.size>>20, c.atOnce)
+			t.Errorf("parts(%d, %d) = %d MiB × %d, want %d MiB × %d", c.expected, c.limit, size>>20, atOnce,
+				c.size>>20, c.atOnce)
 		}
 		if c.expected > 0 && c.expected/size >= int64(c.limit) {
 			t.Errorf("%d bytes in parts of %d are more than %d", c.expected, size, c.limit)

@@ -71,7 +71,8 @@ func (t *boundedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Method == http.MethodGet && r.URL.Query().Get("x-id") == "GetObject" && answer.StatusCode/100 == 2 {
 		body.left = -1 // streamed
 	} else {
-		body.end = time.AfterFunc(t.answer, func() { cancel(fmt.Errorf("%w: it takes longer than %s", ErrUnbounded, t.answer)) })
+		body.end = time.AfterFunc(t.answer,
+			func() { cancel(fmt.Errorf("%w: it takes longer than %s", ErrUnbounded, t.answer)) })
 	}
 	answer.Body = body
 	return answer, nil
@@ -95,7 +96,8 @@ type boundedBody struct {
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
-	stalled := time.AfterFunc(b.stall, func() { b.cancel(fmt.Errorf("%w: nothing came for %s", ErrUnbounded, b.stall)) })
+	stalled := time.AfterFunc(b.stall,
+		func() { b.cancel(fmt.Errorf("%w: nothing came for %s", ErrUnbounded, b.stall)) })
 	defer stalled.Stop()
 	if b.left >= 0 && int64(len(p)) > b.left+1 {
 		p = p[:b.left+1]

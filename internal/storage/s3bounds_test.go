@@ -63,7 +63,8 @@ func TestHostileStoresCostLittle(t *testing.T) {
 			w.WriteHeader(http.StatusNotFound)
 			pour("<Error><Code>", "a", nil)(w, r)
 		}, func(s *S3) error { _, _, err := s.Open(t.Context(), "a"); return err }},
-		"an endless answer to a deletion": {pour("", "a", nil), func(s *S3) error { return s.Delete(t.Context(), "a") }},
+		"an endless answer to a deletion": {
+			pour("", "a", nil), func(s *S3) error { return s.Delete(t.Context(), "a") }},
 		"endless headers": {func(w http.ResponseWriter, _ *http.Request) {
 			for i := range 20_000 {
 				w.Header().Set("X-"+strconv.Itoa(i), strings.Repeat("a", 100))
@@ -71,7 +72,8 @@ func TestHostileStoresCostLittle(t *testing.T) {
 		}, list},
 	} {
 		server := httptest.NewServer(c.answer)
-		s, err := NewS3(S3Config{Bucket: "bucket", Endpoint: server.URL, PathStyle: true, AccessKey: "k", SecretKey: "s", Retries: 1})
+		s, err := NewS3(S3Config{Bucket: "bucket", Endpoint: server.URL, PathStyle: true, AccessKey: "k",
+			SecretKey: "s", Retries: 1})
 		if err != nil {
 			t.Fatal(err)
 		}

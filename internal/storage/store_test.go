@@ -164,7 +164,8 @@ func TestListIsInKeyOrder(t *testing.T) {
 
 func TestKeysStayUnderTheRoot(t *testing.T) {
 	stores(t, func(t *testing.T, s Store) {
-		for _, key := range []string{"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "./a", "a\\b", "a\x00b", "a/" + tempPrefix + "x", strings.Repeat("a", 1025), "\xff"} {
+		for _, key := range []string{"", ".", "..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "./a", "a\\b",
+			"a\x00b", "a/" + tempPrefix + "x", strings.Repeat("a", 1025), "\xff"} {
 			if err := s.Put(t.Context(), key, strings.NewReader("x"), PutOptions{}); err == nil {
 				t.Errorf("Put(%q) is allowed", key)
 			}
@@ -225,7 +226,8 @@ func TestManyParts(t *testing.T) {
 			want[i] = byte(i * i >> 7)
 		}
 		for _, size := range []int{minPart - 1, minPart, minPart + 1, 2 * minPart, len(want)} {
-			if err := s.Put(t.Context(), "big", bytes.NewReader(want[:size]), PutOptions{ExpectedSize: int64(size), ContentType: "application/zstd"}); err != nil {
+			if err := s.Put(t.Context(), "big", bytes.NewReader(want[:size]),
+				PutOptions{ExpectedSize: int64(size), ContentType: "application/zstd"}); err != nil {
 				t.Fatal(err)
 			}
 			if got := read(t, s, "big"); got != string(want[:size]) {

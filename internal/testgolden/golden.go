@@ -30,6 +30,7 @@ func Check(t testing.TB, path string, text []byte) {
 		t.Fatalf("%v; run the test with -update", err)
 	}
 	if !bytes.Equal(text, want) {
-		t.Errorf("%s differs; run the test with -update (or make golden) and look at the difference. It is now:\n%s", path, text)
+		t.Errorf("%s differs; run the test with -update (or make golden) and look at the difference. It is now:\n%s",
+			path, text)
 	}
 }

@@ -38,7 +38,8 @@ func TestHostileCollectorsAreNotRead(t *testing.T) {
 		},
 	} {
 		server := httptest.NewServer(answer)
-		tracer := New(Config{Endpoint: server.URL, Now: time.Now, Random: func() float64 { return 0 }, Log: slog.New(slog.DiscardHandler), Header: http.Header{"Authorization": {"secret"}}})
+		tracer := New(Config{Endpoint: server.URL, Now: time.Now, Random: func() float64 { return 0 },
+			Log: slog.New(slog.DiscardHandler), Header: http.Header{"Authorization": {"secret"}}})
 		err := tracer.send(t.Context(), []Span{{}})
 		server.CloseClientConnections()
 		server.Close()

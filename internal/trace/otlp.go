@@ -60,7 +60,8 @@ func document(resource map[string]any, list []Span) otlpDocument {
 }
 
 func spanOf(s Span) otlpSpan {
-	o := otlpSpan{TraceID: hex.EncodeToString(s.Trace[:]), SpanID: hex.EncodeToString(s.Span[:]), Name: s.Name, Kind: s.Kind,
+	o := otlpSpan{TraceID: hex.EncodeToString(s.Trace[:]), SpanID: hex.EncodeToString(s.Span[:]), Name: s.Name,
+		Kind:  s.Kind,
 		Start: nanos(s.Start), End: nanos(s.End), Attributes: attributes(s.Attributes)}
 	if s.Parent != [8]byte{} {
 		o.ParentSpanID = hex.EncodeToString(s.Parent[:])

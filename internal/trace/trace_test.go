@@ -87,8 +87,9 @@ func newCollector(t *testing.T) *collector {
 }
 
 func newTracer(c *collector, log io.Writer) *Tracer {
-	return New(Config{Endpoint: c.URL + "/v1/traces", Header: http.Header{"Authorization": {"Bearer key"}}, Share: 1, Resource: map[string]any{"service.name": "cmsjobs"},
-		Now: time.Now, Random: func() float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(log, nil))})
+	return New(Config{Endpoint: c.URL + "/v1/traces", Header: http.Header{"Authorization": {"Bearer key"}}, Share: 1,
+		Resource: map[string]any{"service.name": "cmsjobs"},
+		Now:      time.Now, Random: func() float64 { return 0.5 }, Log: slog.New(slog.NewTextHandler(log, nil))})
 }
 
 // run sends all that was ended before.

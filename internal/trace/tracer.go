@@ -70,9 +70,10 @@ type Tracer struct {
 // New returns a tracer; Run sends.
 func New(c Config) *Tracer {
 	if c.Client == nil {
-		c.Client = &http.Client{Timeout: 10 * time.Second, Transport: transport(), CheckRedirect: func(*http.Request, []*http.Request) error {
-			return http.ErrUseLastResponse // the key is for this collector
-		}}
+		c.Client = &http.Client{Timeout: 10 * time.Second, Transport: transport(),
+			CheckRedirect: func(*http.Request, []*http.Request) error {
+				return http.ErrUseLastResponse // the key is for this collector
+			}}
 	}
 	return &Tracer{c: c, spans: make(chan Span, waiting)}
 }

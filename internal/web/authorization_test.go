@@ -37,11 +37,15 @@ func TestASessionNeedsItsFormTokenAndItsOrigin(t *testing.T) {
 		s.do("GET", "/api/v1/jobs", nil, cookie(c)).want(t, 200)
 		s.do("POST", "/api/v1/jobs", job, cookie(c)).want(t, 403)
 		s.do("POST", "/api/v1/jobs", job, cookie(c), header("X-CSRF-Token", strings.Repeat("0", 64))).want(t, 403)
-		s.do("POST", "/api/v1/jobs", job, cookie(c), header("X-CSRF-Token", form), header("Origin", "https://evil.example")).want(t, 403)
-		s.do("POST", "/api/v1/jobs", job, cookie(c), header("X-CSRF-Token", form), header("Sec-Fetch-Site", "cross-site")).want(t, 403)
+		s.do("POST", "/api/v1/jobs", job, cookie(c), header("X-CSRF-Token", form),
+			header("Origin", "https://evil.example")).want(t, 403)
+		s.do("POST", "/api/v1/jobs", job, cookie(c), header("X-CSRF-Token", form),
+			header("Sec-Fetch-Site", "cross-site")).want(t, 403)
 		s.do("POST", "/api/v1/jobs", job, cookie(c), header("X-CSRF-Token", form)).want(t, 201)
-		s.do("POST", "/api/v1/jobs", job, basic("operator", "right"), header("Sec-Fetch-Site", "cross-site")).want(t, 403)
-		s.do("POST", "/api/v1/jobs", job, bearer(s.tokens[access.Enqueue]), header("Sec-Fetch-Site", "cross-site")).want(t, 201)
+		s.do("POST", "/api/v1/jobs", job, basic("operator", "right"), header("Sec-Fetch-Site", "cross-site")).want(t,
+			403)
+		s.do("POST", "/api/v1/jobs", job, bearer(s.tokens[access.Enqueue]), header("Sec-Fetch-Site", "cross-site")).
+			want(t, 201)
 
 		s.do("DELETE", "/api/v1/session", nil, cookie(c), header("X-CSRF-Token", form)).want(t, 204)
 		s.do("GET", "/api/v1/jobs", nil, cookie(c)).want(t, 401)
@@ -49,14 +53,19 @@ func TestASessionNeedsItsFormTokenAndItsOrigin(t *testing.T) {
 }
 
 func TestWrongCredentialsAreRefusedEverywhere(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, func(c *config) { c.EnqueueRule, c.ManageRule, c.PublicMetrics = "true", "true", true })
-	for _, how := range []with{bearer("cmsj_wrong"), bearer(""), basic("admin", "wrong"), basic("nobody", "right"), header("Authorization", "Digest x"), header("Authorization", "Basic ???")} {
+	s := newSite(t, jobstest.SQLite, func(c *config) {
+		c.EnqueueRule, c.ManageRule, c.PublicMetrics = "true", "true",
+			true
+	})
+	for _, how := range []with{bearer("cmsj_wrong"), bearer(""), basic("admin", "wrong"), basic("nobody", "right"),
+		header("Authorization", "Digest x"), header("Authorization", "Basic ???")} {
 		a := s.do("GET", "/api/v1/jobs", nil, how).want(t, 401)
 		if a.header.Get("WWW-Authenticate") == "" {
 			t.Error("a 401 does not say how to sign in")
 		}
 	}
-	s.do("GET", "/api/v1/jobs?access_token="+s.tokens[access.Admin], nil).want(t, 200) // open by the rule; tokens in queries mean nothing
+	// open by the rule; tokens in queries mean nothing
+	s.do("GET", "/api/v1/jobs?access_token="+s.tokens[access.Admin], nil).want(t, 200)
 	closed := newSite(t, jobstest.SQLite)
 	closed.do("GET", "/api/v1/jobs?access_token="+closed.tokens[access.Admin], nil).want(t, 401)
 }
@@ -78,14 +87,20 @@ func TestTheThirdWrongPasswordAndTheHundredth(t *testing.T) {
 
 func TestRulesOpenWhatTheySay(t *testing.T) {
 	job := `{"type":"cache.clear"}`
-	public := newSite(t, jobstest.SQLite, func(c *config) { c.EnqueueRule, c.AllowedTopics = "true", []string{"cache.clear"} })
+	public := newSite(t, jobstest.SQLite, func(c *config) {
+		c.EnqueueRule, c.AllowedTopics = "true",
+			[]string{"cache.clear"}
+	})
 	public.do("POST", "/api/jobs/enqueue", job).want(t, 201)
 	public.do("POST", "/api/jobs/enqueue", job, header("Sec-Fetch-Site", "cross-site")).want(t, 403)
 	public.do("POST", "/api/jobs/enqueue", `{"type":"mail.send","payload":{"to":"a@b"}}`).want(t, 403)
 	public.admin("POST", "/api/jobs/enqueue", `{"type":"mail.send","payload":{"to":"a@b"}}`).want(t, 201)
 	public.do("GET", "/api/jobs", nil).want(t, 401)
 
-	known := newSite(t, jobstest.SQLite, func(c *config) { c.EnqueueRule, c.ManageRule = "@request.auth.id != ''", `@request.auth.id != ""` })
+	known := newSite(t, jobstest.SQLite, func(c *config) {
+		c.EnqueueRule, c.ManageRule = "@request.auth.id != ''",
+			`@request.auth.id != ""`
+	})
 	known.do("POST", "/api/jobs/enqueue", job).want(t, 401)
 	known.do("POST", "/api/jobs/enqueue", job, basic("viewer", "right")).want(t, 201)
 	known.do("GET", "/api/jobs", nil, bearer(known.tokens[access.Enqueue])).want(t, 200)
@@ -106,10 +121,12 @@ func TestRulesOpenWhatTheySay(t *testing.T) {
 func TestATokensKindsAreItsOnlyOnes(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	var made tokens.TokenCreated
-	s.admin("POST", "/api/v1/tokens", `{"name":"theme","scopes":["enqueue"],"types":["cache.clear"],"expires_in":"1h"}`).want(t, 201).into(t, &made)
+	s.admin("POST", "/api/v1/tokens",
+		`{"name":"theme","scopes":["enqueue"],"types":["cache.clear"],"expires_in":"1h"}`).want(t, 201).into(t, &made)
 	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(made.Secret)).want(t, 201)
 	s.do("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b"}}`, bearer(made.Secret)).want(t, 403)
-	s.do("POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cache.clear"},{"type":"mail.send","payload":{"to":"a@b"}}]}`, bearer(made.Secret)).want(t, 403)
+	s.do("POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cache.clear"},{"type":"mail.send","payload":{"to":"a@b"}}]}`,
+		bearer(made.Secret)).want(t, 403)
 	if list := s.admin("GET", "/api/v1/tokens", nil).want(t, 200); strings.Contains(string(list.body), made.Secret) {
 		t.Error("the list shows a token's secret")
 	}
@@ -129,12 +146,14 @@ func TestEveryChangeIsAudited(t *testing.T) {
 		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &entries)
 		var got []string
 		for _, d := range entries.Items {
-			got = append(got, strings.Join([]string{d.Actor, d.Via[:min(5, len(d.Via))], d.Action, http.StatusText(d.Status)}, "|"))
+			got = append(got,
+				strings.Join([]string{d.Actor, d.Via[:min(5, len(d.Via))], d.Action, http.StatusText(d.Status)}, "|"))
 			if d.Address != "127.0.0.1" {
 				t.Errorf("address %q", d.Address)
 			}
 		}
-		want := []string{"||session.create|Unauthorized", "operator|basic|jobs.delete|No Content", "viewer|basic|jobs.delete|Forbidden", "test-admin|token|jobs.enqueue|Created"}
+		want := []string{"||session.create|Unauthorized", "operator|basic|jobs.delete|No Content",
+			"viewer|basic|jobs.delete|Forbidden", "test-admin|token|jobs.enqueue|Created"}
 		if strings.Join(got, "\n") != strings.Join(want, "\n") {
 			t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 		}
@@ -151,7 +170,8 @@ func TestEveryChangeIsAudited(t *testing.T) {
 
 func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 	address := func(s *site) string {
-		s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, header("X-Forwarded-For", "198.51.100.7"), header("X-Real-IP", "198.51.100.7")).want(t, 201)
+		s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, header("X-Forwarded-For", "198.51.100.7"),
+			header("X-Real-IP", "198.51.100.7")).want(t, 201)
 		var entries audit.AuditEntryList
 		s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &entries)
 		return entries.Items[0].Address
@@ -159,10 +179,16 @@ func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 	if got := address(newSite(t, jobstest.SQLite)); got != "127.0.0.1" {
 		t.Errorf("without trusted proxies: %s", got)
 	}
-	if got := address(newSite(t, jobstest.SQLite, func(c *config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })); got != "198.51.100.7" {
+	if got := address(
+		newSite(t, jobstest.SQLite, func(c *config) {
+			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+		})); got != "198.51.100.7" {
 		t.Errorf("behind a trusted proxy: %s", got)
 	}
-	if got := address(newSite(t, jobstest.SQLite, func(c *config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")} })); got != "127.0.0.1" {
+	if got := address(
+		newSite(t, jobstest.SQLite, func(c *config) {
+			c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}
+		})); got != "127.0.0.1" {
 		t.Errorf("behind a stranger: %s", got)
 	}
 }
@@ -170,13 +196,16 @@ func TestOnlyTrustedProxiesAreBelieved(t *testing.T) {
 func TestOtherOriginsReadNothingUnlessConfigured(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, func(c *config) { c.AllowedOrigins = []string{"https://admin.example"} })
 	a := s.admin("GET", "/api/v1/jobs", nil, header("Origin", "https://admin.example")).want(t, 200)
-	if a.header.Get("Access-Control-Allow-Origin") != "https://admin.example" || a.header.Get("Access-Control-Allow-Credentials") != "" {
+	if a.header.Get("Access-Control-Allow-Origin") != "https://admin.example" ||
+		a.header.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("%v", a.header)
 	}
-	if a = s.admin("GET", "/api/v1/jobs", nil, header("Origin", "https://evil.example")); a.header.Get("Access-Control-Allow-Origin") != "" {
+	if a = s.admin("GET", "/api/v1/jobs", nil, header("Origin", "https://evil.example")); a.header.Get(
+		"Access-Control-Allow-Origin") != "" {
 		t.Errorf("%v", a.header)
 	}
-	if a = s.do("OPTIONS", "/api/v1/jobs", nil, header("Origin", "https://admin.example")).want(t, 204); a.header.Get("Access-Control-Allow-Methods") == "" {
+	if a = s.do("OPTIONS", "/api/v1/jobs", nil, header("Origin", "https://admin.example")).want(t, 204); a.header.Get(
+		"Access-Control-Allow-Methods") == "" {
 		t.Errorf("%v", a.header)
 	}
 }

@@ -101,7 +101,8 @@ func (s *Server) checkAccess(c echo.Context, r Route) error {
 	}
 	if !p.Known() {
 		askForCredentials(c)
-		return httpError(http.StatusUnauthorized, "Send a token (Authorization: Bearer …), name and password (Basic), or sign in.")
+		return httpError(http.StatusUnauthorized, "Send a token (Authorization: Bearer …), name and password "+
+			"(Basic), or sign in.")
 	}
 	return httpError(http.StatusForbidden, "This needs the scope %q; %s has %q.", r.Scope, p.Name, p.Scopes)
 }
@@ -212,7 +213,8 @@ func (s *Server) sameOrigin(c echo.Context, p access.Principal) error {
 		given = c.FormValue(formTokenField)
 	}
 	if !equal(given, access.FormToken(session)) {
-		return httpError(http.StatusForbidden, "The form is too old or not ours (%s). Load the page again.", formTokenHeader)
+		return httpError(http.StatusForbidden, "The form is too old or not ours (%s). Load the page again.",
+			formTokenHeader)
 	}
 	return nil
 }
@@ -246,7 +248,8 @@ func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
 	if outcome != nil && !p.Known() {
 		record = s.failures.Record // of strangers, who may try without end
 	}
-	err := record(ctx, access.AuditEntry{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: r.Name, Target: target, Status: status, Detail: detail})
+	err := record(ctx, access.AuditEntry{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: r.Name,
+		Target: target, Status: status, Detail: detail})
 	if err == nil {
 		return outcome
 	}
@@ -258,7 +261,8 @@ func (s *Server) recordAudit(c echo.Context, r Route, outcome error) error {
 // auditEntry writes one entry of the audit log for something that is no change.
 func (s *Server) auditEntry(c echo.Context, action, target string) {
 	p := who(c)
-	err := s.cfg.Gate.Store.Record(context.WithoutCancel(c.Request().Context()), access.AuditEntry{Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: action, Target: target, Status: http.StatusOK})
+	err := s.cfg.Gate.Store.Record(context.WithoutCancel(c.Request().Context()), access.AuditEntry{
+		Actor: p.Name, Via: p.Via, Address: c.RealIP(), Action: action, Target: target, Status: http.StatusOK})
 	if err != nil {
 		s.cfg.Log.Error("audit entry not written", "event", "audit.write_failed",
 			"actor", p.Name, "action", action, "target", target, "error", err)

@@ -44,7 +44,8 @@ func newBrowser(t testing.TB, s *site) *browser {
 		t.Skip("no chromium here")
 	}
 	base, _ := serve(t, s)
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program), chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program),
+		chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
 	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
 	ctx, end := chromedp.NewContext(allocator)
@@ -93,7 +94,8 @@ func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
 func (b *browser) main() string {
 	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
 	defer cancel()
-	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`location.href + "\n" + document.querySelector("main")?.innerText`))
+	text, err := chromedp.Run(ctx,
+		chromedp.Evaluate[string](`location.href + "\n" + document.querySelector("main")?.innerText`))
 	if err != nil {
 		return err.Error()
 	}
@@ -184,8 +186,10 @@ func (g *gated) register(r *jobs.Registry) {
 // worker runs a real worker beside the server until the test ends.
 func (s *site) worker() {
 	s.t.Helper()
-	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Workers: s.store, Registry: s.registry, Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Float64,
-		Info: jobs.WorkerInfo{ID: "host:1:a", Host: "host"}, Queues: []string{"cmsjobs"}, Slots: 2, Lease: 10 * time.Second, PollMin: 20 * time.Millisecond, PollMax: 100 * time.Millisecond, Grace: time.Second})
+	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Workers: s.store, Registry: s.registry,
+		Logger: slog.New(slog.DiscardHandler), Now: time.Now, Random: rand.Float64,
+		Info: jobs.WorkerInfo{ID: "host:1:a", Host: "host"}, Queues: []string{"cmsjobs"}, Slots: 2,
+		Lease: 10 * time.Second, PollMin: 20 * time.Millisecond, PollMax: 100 * time.Millisecond, Grace: time.Second})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -235,7 +239,8 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.click("tr:nth-child(1) td.pick input")
 	b.click("tr:nth-child(3) td.pick input")
 	s.enqueue(`{"type":"cache.clear","delay":900}`) // the list is loaded again, and the ticks stay
-	b.until(`document.querySelectorAll("td.pick input").length === 4 && document.querySelectorAll("td.pick input:checked").length === 2`)
+	b.until(
+		`document.querySelectorAll("td.pick input").length === 4 && document.querySelectorAll("td.pick input:checked").length === 2`)
 	b.press("#chosen-cancel")
 	b.sees("2 waiting jobs will leave")
 	b.press("#yes")
@@ -273,7 +278,8 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	}
 
 	b.open("/admin/enqueue?type=mail.send")
-	b.do(chromedp.SendKeys(chromedp.CSS("#p-to"), "x@y.example"), chromedp.SendKeys(chromedp.CSS("#more"), `{"subject":"fail"}`))
+	b.do(chromedp.SendKeys(chromedp.CSS("#p-to"), "x@y.example"), chromedp.SendKeys(chromedp.CSS("#more"),
+		`{"subject":"fail"}`))
 	b.press("form.card button.main")
 	b.sees("550 no such user x@y.example")
 	b.press("main a[href$='/edit']")
@@ -291,11 +297,16 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	var ids []string
 	for i := range 12 {
 		subject := []string{"Welcome", "fail", "Your order"}[i%3]
-		ids = append(ids, s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"person%d@example.org","subject":"%s","password":"x"}}`, i, subject)))
+		ids = append(ids,
+			s.enqueue(
+				fmt.Sprintf(
+					`{"type":"mail.send","payload":{"to":"person%d@example.org","subject":"%s","password":"x"}}`, i,
+					subject)))
 	}
 	s.work()
 	s.enqueue(`{"type":"cache.clear","delay":3600}`)
-	s.enqueue(`{"type":"mail.send","delay":60,"payload":{"to":"later@example.org","subject":"A rather long subject that needs space on a narrow screen"}}`)
+	s.enqueue(
+		`{"type":"mail.send","delay":60,"payload":{"to":"later@example.org","subject":"A rather long subject that needs space on a narrow screen"}}`)
 	axe, err := os.ReadFile("testdata/axe.min.js")
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +314,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	b := newBrowser(t, s)
 	b.judge(string(axe), "/admin/sign-in", "light-signin")
 	b.signIn("admin")
-	pages := append(slices.Clone(parts), "/admin/jobs/"+ids[1], "/admin/jobs/"+ids[1]+"/edit", "/admin/enqueue?type=mail.send", "/admin/mail/1", "/admin/schedules/sitemap")
+	pages := append(slices.Clone(parts), "/admin/jobs/"+ids[1], "/admin/jobs/"+ids[1]+"/edit",
+		"/admin/enqueue?type=mail.send", "/admin/mail/1", "/admin/schedules/sitemap")
 	for _, theme := range []string{"light", "dark"} {
 		b.press(fmt.Sprintf(`button[name=theme][value=%s]`, theme))
 		for _, path := range pages {
@@ -336,7 +348,8 @@ type violation struct {
 func (b *browser) violations(axe string) []violation {
 	b.t.Helper()
 	eval[bool](b, axe+"; true")
-	return eval[[]violation](b, `axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))})))`, chromedp.EvalAwaitPromise)
+	return eval[[]violation](b,
+		`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))})))`, chromedp.EvalAwaitPromise)
 }
 
 func serious(all []violation) []violation {
@@ -364,7 +377,8 @@ func (b *browser) picture(path, mode string) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	name := mode + strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(strings.TrimPrefix(path, "/admin")) + ".jpg"
+	name := mode + strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(strings.TrimPrefix(path, "/admin")) +
+		".jpg"
 	if err := os.WriteFile(filepath.Join(folder, name), picture, 0o644); err != nil {
 		b.t.Fatal(err)
 	}

@@ -15,14 +15,17 @@ import (
 
 // figures are what a database keeps of a service.
 func figures(context.Context) (health.StoredFigures, error) {
-	return health.StoredFigures{Workers: 2, Schedulers: 1, Circuits: map[string]bool{"smtp:mail": true, "s3:files": false},
-		Successes: map[string]time.Time{"sitemap": noon, "never": {}}, Backups: true, BackedUp: noon, Verified: noon, BackupBytes: 7}, nil
+	return health.StoredFigures{Workers: 2, Schedulers: 1, Circuits: map[string]bool{
+		"smtp:mail": true, "s3:files": false},
+		Successes: map[string]time.Time{"sitemap": noon, "never": {}}, Backups: true, BackedUp: noon, Verified: noon,
+		BackupBytes: 7}, nil
 }
 
 // watched are conditions of all sorts.
 func watched(context.Context) []web.Condition {
 	return []web.Condition{
-		{Name: "no_worker", Severity: "failing", Active: true, Title: "No worker runs", Detail: "401 jobs have waited", Since: noon, Fix: "Start the service", Page: "/admin/workers"},
+		{Name: "no_worker", Severity: "failing", Active: true, Title: "No worker runs", Detail: "401 jobs have waited",
+			Since: noon, Fix: "Start the service", Page: "/admin/workers"},
 		{Name: "circuit_open", Severity: "warning", Active: true, Title: "A circuit breaker is open"},
 		{Name: "temp_databases_left", Severity: "warning"},
 		{Name: "disk_full", Severity: "failing", Active: true, Elsewhere: true, Title: "A disk is full"},
@@ -41,7 +44,8 @@ func TestReadinessFollowsTheConditions(t *testing.T) {
 		s.do("GET", path, nil).want(t, status).into(t, &h)
 		return h
 	}
-	if h := ask("/readyz", 503); !slices.Equal(h.Failing, []string{"no_worker"}) || !slices.Equal(h.Warnings, []string{"circuit_open"}) {
+	if h := ask("/readyz", 503); !slices.Equal(h.Failing, []string{"no_worker"}) ||
+		!slices.Equal(h.Warnings, []string{"circuit_open"}) {
 		t.Errorf("all: %+v", h)
 	}
 	if h := ask("/readyz?check=circuit_open", 503); !slices.Equal(h.Failing, []string{"circuit_open"}) {
@@ -52,7 +56,8 @@ func TestReadinessFollowsTheConditions(t *testing.T) {
 	ask("/readyz?check=disk_full", 200) // another host's disk leaves this process ready
 	s.do("GET", "/readyz?check=nosuch", nil).want(t, 400)
 	page := s.do("GET", "/admin", nil, basic("viewer", "right")).want(t, 200).body
-	for _, piece := range []string{"No worker runs", "401 jobs have waited", "Start the service", `href="/admin/workers"`, "A disk is full"} {
+	for _, piece := range []string{"No worker runs", "401 jobs have waited", "Start the service",
+		`href="/admin/workers"`, "A disk is full"} {
 		if !bytes.Contains(page, []byte(piece)) {
 			t.Errorf("the page does not say %q", piece)
 		}

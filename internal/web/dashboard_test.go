@@ -44,7 +44,9 @@ func TestTheDashboardShowsWhatThereIs(t *testing.T) {
 	}
 	base := regexp.MustCompile(`_(bucket|sum|count)$`)
 	for _, name := range there {
-		if name = base.ReplaceAllString(name, ""); !slices.ContainsFunc(shown, func(s string) bool { return base.ReplaceAllString(s, "") == name }) {
+		if name = base.ReplaceAllString(name, ""); !slices.ContainsFunc(shown, func(s string) bool {
+			return base.ReplaceAllString(s, "") == name
+		}) {
 			t.Errorf("the dashboard does not show %s", name)
 		}
 	}

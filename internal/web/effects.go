@@ -49,7 +49,8 @@ func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
 	if d := (access.DeniedError{}); err == nil || errors.As(err, &d) {
 		return denied(err)
 	}
-	return httpError(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s", Sentence(err.Error()))
+	return httpError(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s",
+		Sentence(err.Error()))
 }
 
 func (s *Server) canonical(jobType string) string {
@@ -114,20 +115,25 @@ func denied(err error) error {
 	switch d.Reason {
 	case access.OtherKinds:
 		if d.Type == "" {
-			return httpError(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, too.", d.Who.Types)
+			return httpError(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, "+
+				"too.", d.Who.Types)
 		}
-		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Type, 80), d.Who.Types)
+		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Type, 80),
+			d.Who.Types)
 	case access.NotOffered:
 		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_types).", clip(d.Type, 80))
 	case access.AdminsOnly:
 		return httpError(http.StatusForbidden, "%q is for administrators.", clip(d.Type, 80))
 	case access.ServiceItself:
-		return httpError(http.StatusForbidden, "Jobs of %q are made by the service itself: nobody enqueues them.", clip(d.Type, 80))
+		return httpError(http.StatusForbidden, "Jobs of %q are made by the service itself: nobody enqueues them.",
+			clip(d.Type, 80))
 	case access.Reserved:
-		return httpError(http.StatusForbidden, "Only administrators may set %s in a payload of %s.", strings.Join(d.Fields, ", "), clip(d.Type, 80))
+		return httpError(http.StatusForbidden, "Only administrators may set %s in a payload of %s.",
+			strings.Join(d.Fields, ", "), clip(d.Type, 80))
 	case access.NoScope:
 	}
-	return httpError(http.StatusForbidden, "Making a job run needs the scope %q; %s has %q.", access.Enqueue, d.Who.Name, d.Who.Scopes)
+	return httpError(http.StatusForbidden, "Making a job run needs the scope %q; %s has %q.", access.Enqueue,
+		d.Who.Name, d.Who.Scopes)
 }
 
 // runnable narrows a filter to the jobs that the caller may make run.

@@ -145,11 +145,13 @@ func newEffectSite(t *testing.T, change func(*config)) effectSite {
 		}
 		var entries []schedule.Entry
 		for _, jobType := range allKinds {
-			entries = append(entries, schedule.Entry{Name: jobType, Cron: "0 3 * * *", Job: jobs.Spec{Type: jobType, Queue: "cmsjobs", Data: []byte(payloadOf(jobType, fine))}})
+			entries = append(entries, schedule.Entry{Name: jobType, Cron: "0 3 * * *", Job: jobs.Spec{
+				Type: jobType, Queue: "cmsjobs", Data: []byte(payloadOf(jobType, fine))}})
 		}
 		store := c.Enqueuer.(*site).store
 		var err error
-		scheduler, err = schedule.New(schedule.Config{Entries: entries, Ticker: store, Edits: store, History: store, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil }})
+		scheduler, err = schedule.New(schedule.Config{Entries: entries, Ticker: store, Edits: store, History: store,
+			Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil }})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -172,7 +174,8 @@ func (s effectSite) prepare(jobType, sort string) stock {
 	s.t.Helper()
 	payload := payloadOf(jobType, sort)
 	*s.kept = payload
-	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_failures", "cmsjobs_runs", "cmsjobs_schedules", "cmsjobs_ticks", "cmsjobs_internal_orders"} {
+	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_failures", "cmsjobs_runs", "cmsjobs_schedules",
+		"cmsjobs_ticks", "cmsjobs_internal_orders"} {
 		s.db.MustExec("DELETE FROM " + table)
 	}
 	ctx := s.t.Context()
@@ -181,8 +184,10 @@ func (s effectSite) prepare(jobType, sort string) stock {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for i, end := range []jobs.Settlement{{Outcome: jobs.Failed, Error: "no luck"}, {Outcome: jobs.Completed}} { // one by one: some types run alone
-		claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute})
+	// one by one: some types run alone
+	for i, end := range []jobs.Settlement{{Outcome: jobs.Failed, Error: "no luck"}, {Outcome: jobs.Completed}} {
+		claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1,
+			Lease: time.Minute})
 		if err != nil || len(claimed) != 1 || claimed[0].Job.UUID != receipts[i].UUID {
 			s.t.Fatalf("%v of %s was claimed, %v", claimed, jobType, err)
 		}
@@ -192,9 +197,11 @@ func (s effectSite) prepare(jobType, sort string) stock {
 		}
 	}
 	if sort != fine {
-		for table, column := range map[string]string{"jobs": "payload", "failed_jobs": "payload", "cmsjobs_runs": "data"} {
+		for table, column := range map[string]string{"jobs": "payload", "failed_jobs": "payload",
+			"cmsjobs_runs": "data"} {
 			was := payloadOf(jobType, fine)
-			if n, err := s.db.MustExec("UPDATE "+table+" SET "+column+" = REPLACE("+column+", ?, ?)", was, payload).RowsAffected(); err != nil || n != 1 && table != "cmsjobs_runs" {
+			if n, err := s.db.MustExec("UPDATE "+table+" SET "+column+" = REPLACE("+column+", ?, ?)", was,
+				payload).RowsAffected(); err != nil || n != 1 && table != "cmsjobs_runs" {
 				s.t.Fatalf("%d rows of %s have another payload, %v", n, table, err)
 			}
 		}
@@ -214,7 +221,8 @@ func (s effectSite) prepare(jobType, sort string) stock {
 func (s *site) picture() string {
 	s.t.Helper()
 	var parts []string
-	for _, query := range []string{"SELECT COALESCE(GROUP_CONCAT(id || ':' || available_at || payload), '') FROM jobs", "SELECT COALESCE(GROUP_CONCAT(id), '') FROM failed_jobs",
+	for _, query := range []string{"SELECT COALESCE(GROUP_CONCAT(id || ':' || available_at || payload), '') FROM jobs",
+		"SELECT COALESCE(GROUP_CONCAT(id), '') FROM failed_jobs",
 		"SELECT COALESCE(GROUP_CONCAT(name || COALESCE(cron, '') || COALESCE(data, '')), '') FROM cmsjobs_schedules"} {
 		var text string
 		if err := s.db.Get(&text, query); err != nil {
@@ -256,7 +264,8 @@ func ways() []way {
 	const operate, enqueue = access.Operate, access.Enqueue
 	post := func(path string, body func(jobType string, st stock) string) func(*site, string, stock, with) answer {
 		return func(s *site, jobType string, st stock, who with) answer {
-			path := strings.NewReplacer("TYPE", jobType, "FAILED", st.failed, "ENDED", st.ended, "WAITING", st.waiting).Replace(path)
+			path := strings.NewReplacer("TYPE", jobType, "FAILED", st.failed, "ENDED", st.ended, "WAITING",
+				st.waiting).Replace(path)
 			text := body(jobType, st)
 			if strings.HasPrefix(path, "/admin") {
 				return s.submit(path, text, who)
@@ -272,12 +281,24 @@ func ways() []way {
 		}
 	}
 	return []way{
-		{"enqueue", enqueue, "", false, post("/api/v1/jobs", func(k string, st stock) string { return enqueueRequest(k, st.payload) })},
-		{"enqueue S1", enqueue, "", false, post("/api/jobs/enqueue", func(k string, st stock) string { return enqueueRequest(k, st.payload) })},
-		{"batch", enqueue, "", false, post("/api/v1/jobs/batch", func(k string, st stock) string { return `{"jobs":[` + enqueueRequest(k, st.payload) + `]}` })},
-		{"enqueue form", enqueue, "", false, post("/admin/enqueue", func(k string, st stock) string { return form("type", k, "more", st.payload) })},
-		{"start form", enqueue, "", false, post("/admin/start", func(k string, st stock) string { return form("type", k, "payload", st.payload) })},
-		{"edit form", operate, "", false, post("/admin/jobs/ENDED/edit", func(k string, st stock) string { return form("payload", st.payload) })},
+		{"enqueue", enqueue, "", false, post("/api/v1/jobs", func(k string, st stock) string {
+			return enqueueRequest(k, st.payload)
+		})},
+		{"enqueue S1", enqueue, "", false, post("/api/jobs/enqueue", func(k string, st stock) string {
+			return enqueueRequest(k, st.payload)
+		})},
+		{"batch", enqueue, "", false, post("/api/v1/jobs/batch", func(k string, st stock) string {
+			return `{"jobs":[` + enqueueRequest(k, st.payload) + `]}`
+		})},
+		{"enqueue form", enqueue, "", false, post("/admin/enqueue", func(k string, st stock) string {
+			return form("type", k, "more", st.payload)
+		})},
+		{"start form", enqueue, "", false, post("/admin/start", func(k string, st stock) string {
+			return form("type", k, "payload", st.payload)
+		})},
+		{"edit form", operate, "", false, post("/admin/jobs/ENDED/edit", func(k string, st stock) string {
+			return form("payload", st.payload)
+		})},
 
 		{"requeue ended", operate, "", false, post("/api/v1/jobs/ENDED/requeue", nothing)},
 		{"requeue ended S1", operate, "", false, post("/api/jobs/ENDED/requeue", nothing)},
@@ -285,14 +306,28 @@ func ways() []way {
 		{"requeue waiting", operate, "", false, post("/api/v1/jobs/WAITING/requeue", nothing)},
 		{"retry failed", operate, "", false, post("/api/v1/failed/FAILED/retry", nothing)},
 		{"again form", operate, "", false, post("/admin/jobs/FAILED/again", yes)},
-		{"canary form", operate, "", false, post("/admin/failed/canary", func(_ string, st stock) string { return form("cause", st.cause) })},
+		{"canary form", operate, "", false, post("/admin/failed/canary", func(_ string, st stock) string {
+			return form("cause", st.cause)
+		})},
 
-		{"bulk retry", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"retry","all":true}` })},
-		{"bulk retry of a type", operate, "", false, post("/api/v1/jobs/bulk", func(k string, _ stock) string { return fmt.Sprintf(`{"action":"retry","type":[%q]}`, k) })},
-		{"bulk run now", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string { return `{"action":"run_now","all":true}` })},
-		{"retry by ids", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"ids":[%q]}`, st.failed) })},
-		{"retry by cause", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string { return fmt.Sprintf(`{"cause":%q}`, st.cause) })},
-		{"bulk form", operate, "", false, post("/admin/jobs/bulk", func(_ string, st stock) string { return form("action", "run_now", "ids", st.waiting) })},
+		{"bulk retry", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string {
+			return `{"action":"retry","all":true}`
+		})},
+		{"bulk retry of a type", operate, "", false, post("/api/v1/jobs/bulk", func(k string, _ stock) string {
+			return fmt.Sprintf(`{"action":"retry","type":[%q]}`, k)
+		})},
+		{"bulk run now", operate, "", false, post("/api/v1/jobs/bulk", func(string, stock) string {
+			return `{"action":"run_now","all":true}`
+		})},
+		{"retry by ids", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string {
+			return fmt.Sprintf(`{"ids":[%q]}`, st.failed)
+		})},
+		{"retry by cause", operate, "", false, post("/api/v1/failed/retry", func(_ string, st stock) string {
+			return fmt.Sprintf(`{"cause":%q}`, st.cause)
+		})},
+		{"bulk form", operate, "", false, post("/admin/jobs/bulk", func(_ string, st stock) string {
+			return form("action", "run_now", "ids", st.waiting)
+		})},
 
 		{"run a schedule", operate, "", false, post("/api/v1/schedules/TYPE/run", nothing)},
 		{"schedule form", operate, "", false, post("/admin/schedules/TYPE/run", yes)},
@@ -309,7 +344,8 @@ func ways() []way {
 		{"redeliver form", operate, "webhook.deliver", true, post("/admin/deliveries/1/redeliver", yes)},
 		{"regenerate", operate, "media.processImage", true, post("/api/v1/media/regenerate", nothing)},
 		{"regenerate form", operate, "media.processImage", true, post("/admin/media/regenerate", yes)},
-		{"restore form", access.Admin, "backup.restore", true, post("/admin/backups/b.tar.zst/restore", func(string, stock) string { return form("part", "files", "typed", "cms-files") })},
+		{"restore form", access.Admin, "backup.restore", true, post("/admin/backups/b.tar.zst/restore",
+			func(string, stock) string { return form("part", "files", "typed", "cms-files") })},
 	}
 }
 
@@ -324,13 +360,15 @@ func (s effectSite) mayCause(p access.Token, w way, jobType, payload string, who
 	if slices.Contains(serviceKinds, jobType) {
 		fresh := w.scope == access.Enqueue || w.name == "edit form"
 		scope := map[bool]access.Scope{true: access.Operate, false: access.Admin}[jobType == "webhook.deliver"]
-		return !fresh && p.Scopes.Has(access.Enqueue) && p.Scopes.Has(scope) && (len(p.Types) == 0 || slices.Contains(p.Types, jobType))
+		return !fresh && p.Scopes.Has(access.Enqueue) && p.Scopes.Has(scope) &&
+			(len(p.Types) == 0 || slices.Contains(p.Types, jobType))
 	}
 	if w.own {
 		payload = payloadOf(jobType, fine)
 	}
 	a := s.do("POST", "/api/v1/jobs", enqueueRequest(jobType, payload), who)
-	if a.status != http.StatusCreated && a.status != http.StatusForbidden && a.status != http.StatusUnprocessableEntity && a.status != http.StatusRequestEntityTooLarge {
+	if a.status != http.StatusCreated && a.status != http.StatusForbidden &&
+		a.status != http.StatusUnprocessableEntity && a.status != http.StatusRequestEntityTooLarge {
 		s.t.Fatalf("the direct enqueue of %s: %d %s", jobType, a.status, a.body)
 	}
 	return a.status == http.StatusCreated
@@ -371,7 +409,8 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 					}
 				}
 				if round == 0 || len(token.Scopes) == 0 || random.IntN(4) == 0 {
-					token.Scopes = []access.Scopes{access.Operator.Scopes(), access.Administrator.Scopes()}[random.IntN(2)]
+					token.Scopes = []access.Scopes{
+						access.Operator.Scopes(), access.Administrator.Scopes()}[random.IntN(2)]
 				}
 				_, secret, err := s.access.CreateToken(t.Context(), token)
 				if err != nil {
@@ -388,10 +427,12 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 				a := w.do(s.site, jobType, st, bearer(secret))
 				happened := s.picture() != before
 				if happened != may {
-					t.Errorf("seed %d: %s of %s (%s) by %q limited to %q: happened %t, allowed %t (%d %.300s)", seed, w.name, jobType, sort, token.Scopes, token.Types, happened, may, a.status, a.body)
+					t.Errorf("seed %d: %s of %s (%s) by %q limited to %q: happened %t, allowed %t (%d %.300s)", seed,
+						w.name, jobType, sort, token.Scopes, token.Types, happened, may, a.status, a.body)
 				}
 				if a.status >= 500 || !may && a.status < 300 && !strings.Contains(string(a.body), `"left_out":1`) {
-					t.Errorf("seed %d: %s of %s (%s), allowed %t: %d %.300s", seed, w.name, jobType, sort, may, a.status, a.body)
+					t.Errorf("seed %d: %s of %s (%s), allowed %t: %d %.300s", seed, w.name, jobType, sort, may,
+						a.status, a.body)
 				}
 				if may {
 					allowed++
@@ -412,7 +453,8 @@ func TestAnEffectHappensExactlyIfItsEnqueueIsAllowed(t *testing.T) {
 func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	limited, free := s.limitedToken(access.Operator.Scopes(), "cache.clear"), s.limitedToken(access.Operator.Scopes())
-	for _, way := range []string{"/api/cron/tick", "/api/v1/cron/tick", "/api/v1/queues/cmsjobs/continue", "/admin/queues/cmsjobs/continue"} {
+	for _, way := range []string{"/api/cron/tick", "/api/v1/cron/tick", "/api/v1/queues/cmsjobs/continue",
+		"/admin/queues/cmsjobs/continue"} {
 		if err := s.history.Pause(t.Context(), "cmsjobs", "test"); err != nil {
 			t.Fatal(err)
 		}
@@ -422,7 +464,8 @@ func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
 			}
 			return s.do("POST", way, "{}", bearer(secret))
 		}
-		if a := ask(limited); a.status != http.StatusForbidden || !strings.Contains(string(a.body), "would let others run") {
+		if a := ask(limited); a.status != http.StatusForbidden ||
+			!strings.Contains(string(a.body), "would let others run") {
 			t.Errorf("%s by a limited token: %d %s", way, a.status, a.body)
 		}
 		if was, err := s.history.Continue(t.Context(), "cmsjobs"); err != nil || !was {
@@ -437,7 +480,8 @@ func TestWorkGoesOnForNobodyWhoIsLimitedToKinds(t *testing.T) {
 // limitedToken is the secret of a new token; without types it has no limit.
 func (s *site) limitedToken(scopes access.Scopes, jobTypes ...string) string {
 	s.t.Helper()
-	_, secret, err := s.access.CreateToken(s.t.Context(), access.Token{Name: fmt.Sprint("limited", jobTypes), Scopes: scopes, Types: jobTypes})
+	_, secret, err := s.access.CreateToken(s.t.Context(), access.Token{Name: fmt.Sprint("limited", jobTypes),
+		Scopes: scopes, Types: jobTypes})
 	if err != nil {
 		s.t.Fatal(err)
 	}

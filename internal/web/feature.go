@@ -128,8 +128,9 @@ func PageRoute(path, name, summary string, scope access.Scope, handle func(*Requ
 // FormRoute is a route that takes a form of a page. It answers with the page that
 // shows what came of it.
 func FormRoute(path, name, summary string, scope access.Scope, handle func(*Request) error) Route {
-	return Route{Method: "POST", Path: path, Name: name, Summary: summary, Scope: scope, Managed: scope == access.Operate,
-		Page: true, Type: "text/html", Handle: handle}
+	return Route{Method: "POST", Path: path, Name: name, Summary: summary, Scope: scope,
+		Managed: scope == access.Operate,
+		Page:    true, Type: "text/html", Handle: handle}
 }
 
 // serve answers a request that may be answered.

@@ -44,7 +44,9 @@ func receipt() (jobs.Receipt, error) {
 func one[T any](item T) (jobs.List[T], error) { return jobs.List[T]{Items: []T{item}, Total: 1}, nil }
 
 func (h *features) Workers(context.Context) ([]jobs.WorkerRecord, error) {
-	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", Status: "running", StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}}}}, nil
+	return []jobs.WorkerRecord{
+		{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", Status: "running", StartedAt: noon,
+			Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}}}}, nil
 }
 func (h *features) Stop(_ context.Context, id string) (bool, error) { return id == "host:1:a", nil }
 func (h *features) Restart(context.Context) error                   { return nil }
@@ -68,7 +70,8 @@ func (h *features) Tick(context.Context) (ops.TickReport, error) {
 	return ops.TickReport{Enqueued: 1, Ran: 2}, nil
 }
 func (h *features) Backups(context.Context) ([]backups.Backup, error) {
-	return []backups.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon, Status: "complete", Usable: true, Database: true, Origin: "own", Kept: "younger than 3 days", KeptUntil: &noon}}, nil
+	return []backups.Backup{{ID: "b.tar.zst", Size: 5, CreatedAt: noon, VerifiedAt: &noon, Status: "complete",
+		Usable: true, Database: true, Origin: "own", Kept: "younger than 3 days", KeptUntil: &noon}}, nil
 }
 func (h *features) OpenBackup(context.Context, string) (io.ReadCloser, backups.Backup, error) {
 	return io.NopCloser(strings.NewReader("bytes")), backups.Backup{ID: "b.tar.zst", Size: 5}, nil
@@ -84,14 +87,16 @@ func (h *features) PlanRestore(_ context.Context, id string, part backups.Restor
 	plan.Unread = part == backups.RestoreAll
 	return plan, nil
 }
-func (h *features) RestoreBackup(_ context.Context, _ string, part backups.RestorePart, confirm string, _ backups.RestoreAllowance) (jobs.Receipt, error) {
+func (h *features) RestoreBackup(_ context.Context, _ string, part backups.RestorePart, confirm string,
+	_ backups.RestoreAllowance) (jobs.Receipt, error) {
 	if confirm != "cms-"+string(part) {
 		return jobs.Receipt{}, jobs.ErrConflict
 	}
 	return receipt()
 }
 func (h *features) BackupHealth(context.Context) (backups.BackupHealth, error) {
-	return backups.BackupHealth{Verified: &noon, VerifiedID: "b", Warnings: []string{"the newest good backup is 40h old"}}, nil
+	return backups.BackupHealth{Verified: &noon, VerifiedID: "b", Warnings: []string{
+		"the newest good backup is 40h old"}}, nil
 }
 func (h *features) DeleteBackup(_ context.Context, id string) error {
 	if id != "b.tar.zst" {
@@ -106,12 +111,14 @@ func (h *features) Mail(context.Context, string) (mail.Mail, error) {
 	return mail.Mail{ID: "1", At: noon}, nil
 }
 func (h *features) Templates(context.Context) ([]mail.MailTemplate, error) {
-	return []mail.MailTemplate{{Name: "welcome", Origin: "own"}, {Name: "promo", Origin: "folder", Locales: []string{"vi"}}, {Name: "cms:plugins/contact/notice", Origin: "cms"}}, nil
+	return []mail.MailTemplate{{Name: "welcome", Origin: "own"}, {Name: "promo", Origin: "folder", Locales: []string{
+		"vi"}}, {Name: "cms:plugins/contact/notice", Origin: "cms"}}, nil
 }
 func (h *features) PreviewTemplate(_ context.Context, name, locale string) (mail.TemplatePreview, error) {
 	switch name {
 	case "welcome":
-		return mail.TemplatePreview{Subject: "Welcome " + locale, HTML: "<h1>Hello</h1>", Text: "Hello Ann", Sample: json.RawMessage(`{"name":"Ann"}`)}, nil
+		return mail.TemplatePreview{Subject: "Welcome " + locale, HTML: "<h1>Hello</h1>", Text: "Hello Ann",
+			Sample: json.RawMessage(`{"name":"Ann"}`)}, nil
 	case "promo":
 		return mail.TemplatePreview{Problem: "line 3 cannot be read"}, nil
 	}
@@ -155,15 +162,18 @@ func (h *features) StorageUsage(context.Context) ([]usage.UsageItem, error) {
 
 // ports are all of the features.
 func (h *features) ports() feature.Ports {
-	return feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h, Analytics: h, Sitemap: h, Usage: h}
+	return feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h,
+		Analytics: h, Sitemap: h, Usage: h}
 }
 
 func furnished(c *config) {
-	h := &features{schedule: jobs.ScheduleRecord{Name: "sitemap", Type: "cache.clear", Cron: "0 2 * * *", Zone: "UTC", Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
+	h := &features{schedule: jobs.ScheduleRecord{Name: "sitemap", Type: "cache.clear", Cron: "0 2 * * *", Zone: "UTC",
+		Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
 	c.Workers, c.Schedules, c.Ticker = h, h, h
 	c.Parts = h.ports()
 	c.Settings = func() []web.Setting {
-		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"}, {Name: "queue", Value: "cmsjobs"}}
+		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"},
+			{Name: "queue", Value: "cmsjobs"}}
 	}
 	c.Breakers = func(context.Context) ([]explain.Breaker, error) {
 		return []explain.Breaker{{Name: "smtp", Types: []string{"mail.send"}, Until: time.Now().Add(time.Minute)}}, nil
@@ -181,10 +191,15 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 	}
 	delayed := func() string { return s.enqueue(`{"type":"cache.clear","delay":3600}`) }
 	bodies := map[string]string{
-		"jobs.enqueue": `{"type":"cache.clear"}`, "jobs.enqueueBatch": `{"jobs":[{"type":"cache.clear"}]}`, "jobs.bulk": `{"action":"retry","all":true}`,
-		"failed.retryAll": `{"all":true}`, "failed.deleteAll": `{"all":true}`, "schedules.change": `{"cron":"0 3 * * *"}`, "suppressions.add": `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
-		"webhooks.add": `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`, "webhooks.change": `{"id":"1","url":"https://x","events":[],"enabled":true}`, "media.regenerate": `{"only_missing":true}`,
-		"session.create": `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
+		"jobs.enqueue": `{"type":"cache.clear"}`, "jobs.enqueueBatch": `{"jobs":[{"type":"cache.clear"}]}`,
+		"jobs.bulk":       `{"action":"retry","all":true}`,
+		"failed.retryAll": `{"all":true}`, "failed.deleteAll": `{"all":true}`,
+		"schedules.change": `{"cron":"0 3 * * *"}`,
+		"suppressions.add": `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
+		"webhooks.add":     `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`,
+		"webhooks.change":  `{"id":"1","url":"https://x","events":[],"enabled":true}`,
+		"media.regenerate": `{"only_missing":true}`,
+		"session.create":   `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
 	}
 	for _, r := range allRoutes() {
 		if r.Page {
@@ -305,18 +320,29 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 		c.Metrics, c.PublicMetrics, c.Workers, c.Figures, c.Conditions = m.Registry, true, &features{}, figures, watched
 	})
 	m.Enqueued("cmsjobs", "mail.send")
-	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Type: "mail.send", Queue: "cmsjobs"}, Rescued: true}, Outcome: jobs.Completed, Duration: time.Second, Wait: time.Second})
+	m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Type: "mail.send", Queue: "cmsjobs"}, Rescued: true},
+		Outcome: jobs.Completed, Duration: time.Second, Wait: time.Second})
 	m.Missed("sitemap")
 	m.Mailed("accepted", 1)
 	s.enqueue(`{"type":"cache.clear"}`)
 	text := s.do("GET", "/metrics", nil).want(t, 200).body
 	for _, want := range []string{
-		`cmsjobs_jobs_enqueued_total{queue="cmsjobs",type="mail.send"} 1`, `cmsjobs_jobs_processed_total{outcome="completed",queue="cmsjobs",type="mail.send"} 1`,
-		`cmsjobs_job_duration_seconds_count{type="mail.send"} 1`, `cmsjobs_job_wait_seconds_count{type="mail.send"} 1`, `cmsjobs_queue_jobs{queue="cmsjobs",status="queued"} 1`,
-		`cmsjobs_queue_latency_seconds{queue="cmsjobs"}`, `cmsjobs_jobs_in_progress{type="mail.send"} 1`, `cmsjobs_jobs_in_progress{type="cache.clear"} 0`, `cmsjobs_stalled_jobs_total 1`,
-		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="sitemap"}`, `cmsjobs_schedule_missed_total{schedule="sitemap"} 1`, `cmsjobs_backup_last_success_timestamp_seconds 1.`, `cmsjobs_schedule_last_success_timestamp_seconds{schedule="never"} 0`,
-		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`, `cmsjobs_mail_sent_total{outcome="accepted"} 1`, `cmsjobs_build_info{`, `cmsjobs_condition{name="no_worker",severity="failing"} 1`, `cmsjobs_condition{name="temp_databases_left",severity="warning"} 0`, `cmsjobs_condition{name="disk_full",severity="failing"} 0`,
-		`cmsjobs_workers 2`, `cmsjobs_schedulers 1`, `cmsjobs_breaker_open{dependency="smtp:mail"} 1`, `cmsjobs_breaker_open{dependency="s3:files"} 0`, `cmsjobs_database_up 1`,
+		`cmsjobs_jobs_enqueued_total{queue="cmsjobs",type="mail.send"} 1`,
+		`cmsjobs_jobs_processed_total{outcome="completed",queue="cmsjobs",type="mail.send"} 1`,
+		`cmsjobs_job_duration_seconds_count{type="mail.send"} 1`, `cmsjobs_job_wait_seconds_count{type="mail.send"} 1`,
+		`cmsjobs_queue_jobs{queue="cmsjobs",status="queued"} 1`,
+		`cmsjobs_queue_latency_seconds{queue="cmsjobs"}`, `cmsjobs_jobs_in_progress{type="mail.send"} 1`,
+		`cmsjobs_jobs_in_progress{type="cache.clear"} 0`, `cmsjobs_stalled_jobs_total 1`,
+		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="sitemap"}`,
+		`cmsjobs_schedule_missed_total{schedule="sitemap"} 1`, `cmsjobs_backup_last_success_timestamp_seconds 1.`,
+		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="never"} 0`,
+		`cmsjobs_backup_last_verified_timestamp_seconds`, `cmsjobs_backup_bytes 7`,
+		`cmsjobs_mail_sent_total{outcome="accepted"} 1`, `cmsjobs_build_info{`,
+		`cmsjobs_condition{name="no_worker",severity="failing"} 1`,
+		`cmsjobs_condition{name="temp_databases_left",severity="warning"} 0`,
+		`cmsjobs_condition{name="disk_full",severity="failing"} 0`,
+		`cmsjobs_workers 2`, `cmsjobs_schedulers 1`, `cmsjobs_breaker_open{dependency="smtp:mail"} 1`,
+		`cmsjobs_breaker_open{dependency="s3:files"} 0`, `cmsjobs_database_up 1`,
 	} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("no %s", want)

@@ -24,7 +24,8 @@ import (
 func (s *site) rows() (n int) {
 	s.t.Helper()
 	var tables []string
-	if err := s.db.DB.Select(&tables, `SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'`); err != nil {
+	if err := s.db.DB.Select(&tables,
+		`SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'`); err != nil {
 		s.t.Fatal(err)
 	}
 	for _, table := range tables {
@@ -51,10 +52,12 @@ func TestAFloodWritesLittleAndLocksNobodyOut(t *testing.T) {
 	const rounds = 700
 	for i := range rounds {
 		for _, a := range []answer{
-			s.do("POST", "/api/v1/session", fmt.Sprintf(`{"name":"u%d%s","password":"x"}`, i, strings.Repeat("x", 150)), flooder),
+			s.do("POST", "/api/v1/session", fmt.Sprintf(`{"name":"u%d%s","password":"x"}`, i,
+				strings.Repeat("x", 150)), flooder),
 			s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, flooder),
 			s.do("POST", "/api/v1/session", `{"name":`, flooder),
-			s.do("POST", "/api/v1/session", `{}`, flooder, header("Origin", "https://evil.example"), header("Sec-Fetch-Site", "cross-site")),
+			s.do("POST", "/api/v1/session", `{}`, flooder, header("Origin", "https://evil.example"),
+				header("Sec-Fetch-Site", "cross-site")),
 			s.do("GET", "/api/v1/jobs", nil, flooder, basic(fmt.Sprintf("n%d", i), "x")),
 			s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, flooder, basic("admin", fmt.Sprint(i))),
 			s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, flooder, bearer(fmt.Sprint("cmsjobs_", i))),
@@ -87,7 +90,8 @@ func TestAFloodWritesLittleAndLocksNobodyOut(t *testing.T) {
 func TestFailuresAreAggregated(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, behindProxy, func(c *config) { c.Rate = 0 })
 	for range 8 {
-		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`, header("X-Forwarded-For", "203.0.113.66")).want(t, 401)
+		s.do("POST", "/api/v1/session", `{"name":"admin","password":"wrong"}`,
+			header("X-Forwarded-For", "203.0.113.66")).want(t, 401)
 	}
 	var entries audit.AuditEntryList
 	s.admin("GET", "/api/v1/audit", nil).want(t, 200).into(t, &entries)
@@ -107,13 +111,15 @@ func TestProbesWithStaleCredentialsAreAnswered(t *testing.T) {
 
 func TestAKeyThatStandsTwiceIsRefused(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	for _, body := range []string{`{"type":"cache.clear","type":"mail.send"}`, `{"type":"cache.clear","Type":"mail.send"}`, `{"type":"cache.clear","payload":{"a":1,"b":{"c":1,"c":2}}}`,
+	for _, body := range []string{`{"type":"cache.clear","type":"mail.send"}`,
+		`{"type":"cache.clear","Type":"mail.send"}`, `{"type":"cache.clear","payload":{"a":1,"b":{"c":1,"c":2}}}`,
 		`{"type":"cache.clear","payload":{"a":[{"x":1},{"x":1,"x":2}]}}`} {
 		if a := s.admin("POST", "/api/v1/jobs", body).want(t, 400); !strings.Contains(string(a.body), "twice") {
 			t.Errorf("%s: %s", body, a.body)
 		}
 	}
-	for _, body := range []string{`{"type":"cache.clear","payload":{"a":1,"A":2,"b":{"a":1},"c":[{"a":1},{"a":2}],"d":[],"e":{}}}`} {
+	for _, body := range []string{
+		`{"type":"cache.clear","payload":{"a":1,"A":2,"b":{"a":1},"c":[{"a":1},{"a":2}],"d":[],"e":{}}}`} {
 		s.admin("POST", "/api/v1/jobs", body).want(t, 201)
 	}
 }
@@ -122,7 +128,8 @@ func TestQueuesAreBounded(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	refused := 0
 	for i := range 230 {
-		if a := s.admin("POST", "/api/v1/jobs", fmt.Sprintf(`{"type":"cache.clear","queue":"q%d"}`, i)); a.status == 422 {
+		if a := s.admin("POST", "/api/v1/jobs", fmt.Sprintf(`{"type":"cache.clear","queue":"q%d"}`,
+			i)); a.status == 422 {
 			refused++
 		}
 	}
@@ -148,7 +155,8 @@ func TestCountersAreToldOfFewQueues(t *testing.T) {
 	for i := range 300 {
 		queue := fmt.Sprintf("q%d", i)
 		m.Enqueued(queue, "cache.clear")
-		m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Type: "cache.clear", Queue: queue}}, Outcome: jobs.Completed})
+		m.Ended(jobs.Settlement{Claimed: jobs.Claimed{Job: jobs.Job{Type: "cache.clear", Queue: queue}},
+			Outcome: jobs.Completed})
 	}
 	families, err := m.Registry.Gather()
 	if err != nil {
@@ -222,7 +230,8 @@ func TestLocksAreLifted(t *testing.T) {
 	s.admin("DELETE", "/api/v1/locks/"+lock(), nil).want(t, 204)
 	id := lock()
 	s.do("DELETE", "/api/v1/locks/"+id, nil, bearer(s.tokens["operate"])).want(t, 403)
-	if page := string(s.do("GET", "/admin/audit", nil, basic("admin", "right")).want(t, 200).body); !strings.Contains(page, "/admin/locks/"+id+"/delete") {
+	if page := string(s.do("GET", "/admin/audit", nil, basic("admin", "right")).want(t, 200).body); !strings.Contains(
+		page, "/admin/locks/"+id+"/delete") {
 		t.Error("the page shows no lock")
 	}
 	s.do("POST", "/admin/locks/"+id+"/delete", nil, basic("admin", "right")).want(t, 200) // behind the redirection
@@ -284,7 +293,8 @@ func TestChunkedBodiesOnOneConnection(t *testing.T) {
 	client := &http.Client{}
 	defer client.CloseIdleConnections()
 	for i := range 5 {
-		r, err := http.NewRequest("POST", "http://"+address+"/api/v1/jobs", io.MultiReader(strings.NewReader(`{"type":`), strings.NewReader(`"cache.clear"}`)))
+		r, err := http.NewRequest("POST", "http://"+address+"/api/v1/jobs",
+			io.MultiReader(strings.NewReader(`{"type":`), strings.NewReader(`"cache.clear"}`)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -303,7 +313,8 @@ func TestChunkedBodiesOnOneConnection(t *testing.T) {
 
 func TestAStalledUploadIsNoSuccess(t *testing.T) {
 	s, address := served(t, func(c *config) { c.Timeout = 300 * time.Millisecond })
-	got := raw(t, address, "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.tokens["admin"]+"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
+	got := raw(t, address, "POST /api/v1/jobs HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+s.tokens["admin"]+
+		"\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{")
 	if !strings.HasPrefix(got, "HTTP/1.1 408") || !strings.Contains(got, "Connection: close") {
 		t.Errorf("%s", got)
 	}

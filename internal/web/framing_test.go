@@ -48,7 +48,8 @@ func TestTwoLengthsAreRefusedOverTLS(t *testing.T) {
 	refusesTwoLengths(t, func(text string) string { return rawOn(t, dial(), text) })
 
 	// The connection that is watched stays encrypted for who asks, and HTTP/2 stays.
-	if got := rawOn(t, dial(), "GET /admin/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.Contains(got, "Strict-Transport-Security") {
+	if got := rawOn(t, dial(), "GET /admin/login HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.Contains(
+		got, "Strict-Transport-Security") {
 		t.Errorf("HTTP/1.1 over TLS is not known as such: %s", got)
 	}
 	a, err := client.Get("https://" + address + "/healthz")
@@ -74,7 +75,8 @@ func TestASilentHandshakeDelaysNobody(t *testing.T) {
 		}
 		defer silent.Close()
 	}
-	if got := rawOn(t, dial(), "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(got, "HTTP/1.1 200") {
+	if got := rawOn(t, dial(), "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); !strings.HasPrefix(
+		got, "HTTP/1.1 200") {
 		t.Errorf("%q", got)
 	}
 }
@@ -84,26 +86,30 @@ func refusesTwoLengths(t *testing.T, send func(text string) string) {
 	t.Helper()
 	const get = "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"
 	for name, head := range map[string]string{
-		"both":              "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
-		"the other way":     "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
-		"bare line ends":    "Content-Length: 5\nTransfer-Encoding: chunked\n",
-		"after other words": "X-A: " + strings.Repeat("a", 6000) + "\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+		"both":           "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
+		"the other way":  "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
+		"bare line ends": "Content-Length: 5\nTransfer-Encoding: chunked\n",
+		"after other words": "X-A: " + strings.Repeat("a", 6000) +
+			"\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",
 	} {
 		got := send("POST /api/v1/session HTTP/1.1\r\nHost: x\r\n" + head + "\r\n0\r\n\r\n" + get)
-		if !strings.HasPrefix(got, "HTTP/1.1 400") || strings.Count(got, "HTTP/1.1 ") != 1 || !strings.Contains(got, "Connection: close") {
+		if !strings.HasPrefix(got, "HTTP/1.1 400") || strings.Count(got, "HTTP/1.1 ") != 1 ||
+			!strings.Contains(got, "Connection: close") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
 	// The same hidden behind a good request on the same connection.
 	got := send("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" +
 		"POST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n" + get)
-	if strings.Count(got, "HTTP/1.1 200") != 1 || strings.Count(got, "HTTP/1.1 400") != 1 || strings.Count(got, "HTTP/1.1 ") != 2 {
+	if strings.Count(got, "HTTP/1.1 200") != 1 || strings.Count(got, "HTTP/1.1 400") != 1 ||
+		strings.Count(got, "HTTP/1.1 ") != 2 {
 		t.Errorf("pipelined: %s", got)
 	}
 	body := `{"name":"admin","password":"right"}`
 	for name, text := range map[string]string{
-		"a chunked body": fmt.Sprintf("Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
-		"a plain body":   fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body),
+		"a chunked body": fmt.Sprintf("Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n%x\r\n%s\r\n0\r\n\r\n",
+			len(body), body),
+		"a plain body": fmt.Sprintf("Content-Length: %d\r\nConnection: close\r\n\r\n%s", len(body), body),
 	} {
 		if got := send("POST /api/v1/session HTTP/1.1\r\nHost: x\r\n" + text); !strings.HasPrefix(got, "HTTP/1.1 201") {
 			t.Errorf("%s: %s", name, got)
@@ -116,7 +122,8 @@ func refusesTwoLengths(t *testing.T, send func(text string) string) {
 func TestTheSecondRequestOfAConnectionIsLookedAt(t *testing.T) {
 	_, address := served(t)
 	_, dial, _ := servedByTLS(t)
-	bad := "POST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
+	bad := "POST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: " +
+		"chunked\r\n\r\n0\r\n\r\n"
 	const body = `{"name":"admin","password":"right"}`
 	for where, connect := range map[string]func() net.Conn{
 		"plain": func() net.Conn {
@@ -130,8 +137,10 @@ func TestTheSecondRequestOfAConnectionIsLookedAt(t *testing.T) {
 	} {
 		for name, first := range map[string]string{
 			"without a body": "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n",
-			"chunked":        fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
-			"with a length":  fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s", len(body), body),
+			"chunked": fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: "+
+				"chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+			"with a length": fmt.Sprintf("POST /api/v1/session HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\n%s",
+				len(body), body),
 		} {
 			c := connect()
 			if _, err := io.WriteString(c, first); err != nil {

@@ -23,7 +23,8 @@ var (
 func TestPagesLookAsTheyDid(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) { c.Now = func() time.Time { return noon } })
 	for _, lang := range []string{"en", "vi"} {
-		for _, page := range []string{"backups", "sitemap", "media", "mail", "analytics?since=2026-11-01&until=2026-11-21", "usage", "schedules", "settings"} {
+		for _, page := range []string{"backups", "sitemap", "media", "mail",
+			"analytics?since=2026-11-01&until=2026-11-21", "usage", "schedules", "settings"} {
 			ask := func() answer {
 				return s.admin("GET", "/admin/"+page, nil, header("Cookie", "cmsjobs_lang="+lang))
 			}
@@ -34,7 +35,8 @@ func TestPagesLookAsTheyDid(t *testing.T) {
 			if r.status != 200 {
 				t.Fatalf("%s: %d", page, r.status)
 			}
-			got := blanks.ReplaceAllString(verifications.ReplaceAllString(mains.FindString(string(r.body)), `name="_csrf" value=""`), "\n") + "\n"
+			got := blanks.ReplaceAllString(verifications.ReplaceAllString(mains.FindString(string(r.body)),
+				`name="_csrf" value=""`), "\n") + "\n"
 			name, _, _ := strings.Cut(page, "?")
 			file := filepath.Join("testdata", "pages", name+"."+lang+".golden")
 			testgolden.Check(t, file, []byte(got))

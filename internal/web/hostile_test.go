@@ -20,12 +20,17 @@ import (
 type hostileSite struct{ *features }
 
 func (hostileSite) Workers(context.Context) ([]jobs.WorkerRecord, error) {
-	return []jobs.WorkerRecord{{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: evil, Host: evil, Version: evil, Queues: []string{evil}, Status: "running",
-		StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{{UUID: evil, Type: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{Done: 1, Total: 2, Note: evil}}}}}}, nil
+	return []jobs.WorkerRecord{
+		{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: evil, Host: evil, Version: evil, Queues: []string{
+			evil}, Status: "running",
+			StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{
+				{UUID: evil, Type: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{
+					Done: 1, Total: 2, Note: evil}}}}}}, nil
 }
 
 func (hostileSite) Backups(context.Context) ([]backups.Backup, error) {
-	return []backups.Backup{{ID: evil, Destination: evil, Verification: evil, CreatedAt: noon}, {ID: evil, Status: "complete", Usable: true, Origin: evil, Kept: evil, CreatedAt: noon, VerifiedAt: &noon}}, nil
+	return []backups.Backup{{ID: evil, Destination: evil, Verification: evil, CreatedAt: noon},
+		{ID: evil, Status: "complete", Usable: true, Origin: evil, Kept: evil, CreatedAt: noon, VerifiedAt: &noon}}, nil
 }
 
 func (hostileSite) Mails(context.Context, mail.MailQuery, jobs.Page) (jobs.List[mail.Mail], error) {
@@ -33,7 +38,8 @@ func (hostileSite) Mails(context.Context, mail.MailQuery, jobs.Page) (jobs.List[
 }
 
 func (hostileSite) Mail(context.Context, string) (mail.Mail, error) {
-	return mail.Mail{ID: "1", UUID: evil, To: evil, From: evil, Subject: evil, Status: evil, Answer: evil, HTML: evil, PlainText: evil}, nil
+	return mail.Mail{ID: "1", UUID: evil, To: evil, From: evil, Subject: evil, Status: evil, Answer: evil, HTML: evil,
+		PlainText: evil}, nil
 }
 
 func (hostileSite) Suppressions(context.Context, jobs.Page) (jobs.List[mail.Suppression], error) {
@@ -53,11 +59,13 @@ func (hostileSite) MediaStatus(context.Context) (media.MediaStatus, error) {
 }
 
 func (hostileSite) Report(context.Context, analytics.AnalyticsQuery) (analytics.AnalyticsReport, error) {
-	return analytics.AnalyticsReport{Days: []analytics.AnalyticsDay{{Day: evil, Views: 3}}, Dimensions: map[string][]analytics.AnalyticsItem{evil: {{Name: evil, Views: 1}}}}, nil
+	return analytics.AnalyticsReport{Days: []analytics.AnalyticsDay{{Day: evil, Views: 3}},
+		Dimensions: map[string][]analytics.AnalyticsItem{evil: {{Name: evil, Views: 1}}}}, nil
 }
 
 func (hostileSite) SitemapStatus(context.Context) (sitemap.SitemapStatus, error) {
-	return sitemap.SitemapStatus{Files: []sitemap.SitemapFile{{Name: evil}}, Submissions: []sitemap.Submission{{Host: evil, Note: evil}}}, nil
+	return sitemap.SitemapStatus{Files: []sitemap.SitemapFile{{Name: evil}}, Submissions: []sitemap.Submission{
+		{Host: evil, Note: evil}}}, nil
 }
 
 func (hostileSite) StorageUsage(context.Context) ([]usage.UsageItem, error) {
@@ -70,9 +78,11 @@ func (hostileSite) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.Tic
 
 func hostile(c *config) {
 	h := hostileSite{c.Schedules.(*features)}
-	h.schedule.Data, h.schedule.Zone, h.schedule.Cron = []byte(`{"x":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}`), evil, "after "+evil
+	h.schedule.Data, h.schedule.Zone, h.schedule.Cron = []byte(`{"x":"`+strings.ReplaceAll(evil, `"`, `\"`)+`"}`),
+		evil, "after "+evil
 	h.schedule.Last.Outcome, h.schedule.Last.Note = evil, evil
 	c.Workers, c.Schedules = h, h
-	c.Parts = feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h, Analytics: h, Sitemap: h, Usage: h}
+	c.Parts = feature.Ports{Backups: h, Mail: mail.Ports{Log: h, Templates: h, Suppressions: h}, Webhooks: h, Media: h,
+		Analytics: h, Sitemap: h, Usage: h}
 	c.Settings = func() []web.Setting { return []web.Setting{{Name: evil, Value: evil, Origin: evil}} }
 }

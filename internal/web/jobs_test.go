@@ -29,13 +29,16 @@ func TestAJobsWholeLifeOverHTTP(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *site) {
 		at := time.Now().Add(time.Hour).UTC().Truncate(time.Second)
 		var made compat.S1Enqueued
-		s.admin("POST", "/api/jobs/enqueue", map[string]any{"topic": "mail.send", "payload": map[string]any{"to": "a@b.example"}, "runAt": at, "maxRetries": 5}).want(t, 201).into(t, &made)
-		if made.ID == "" || made.Topic != "mail.send" || made.Status != "pending" || !made.RunAt.Equal(at) || made.Created.IsZero() {
+		s.admin("POST", "/api/jobs/enqueue", map[string]any{"topic": "mail.send", "payload": map[string]any{
+			"to": "a@b.example"}, "runAt": at, "maxRetries": 5}).want(t, 201).into(t, &made)
+		if made.ID == "" || made.Topic != "mail.send" || made.Status != "pending" || !made.RunAt.Equal(at) ||
+			made.Created.IsZero() {
 			t.Errorf("enqueue: %+v", made)
 		}
 		var old compat.S1Job
 		s.admin("GET", "/api/jobs/"+made.ID, nil).want(t, 200).into(t, &old)
-		if job := old; job.ID != made.ID || job.Status != "pending" || job.MaxRetries != 5 || job.MaxAttempts != 6 || job.Retries != 0 || !job.RunAt.Equal(at) || !strings.Contains(string(job.Payload), "a@b.example") {
+		if job := old; job.ID != made.ID || job.Status != "pending" || job.MaxRetries != 5 || job.MaxAttempts != 6 ||
+			job.Retries != 0 || !job.RunAt.Equal(at) || !strings.Contains(string(job.Payload), "a@b.example") {
 			t.Errorf("show: %+v %s", job, job.Payload)
 		}
 		var job ops.JobView
@@ -73,12 +76,14 @@ func TestFailedJobsAreRetriedAndDeleted(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *site) {
 		var ids []string
 		for i := range 3 {
-			ids = append(ids, s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"u%d@b.example","subject":"fail"}}`, i)))
+			ids = append(ids,
+				s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"u%d@b.example","subject":"fail"}}`, i)))
 		}
 		s.work()
 		var list jobpages.S2List
 		s.admin("GET", "/api/admin/jobs?status=failed&type=mail.send", nil).want(t, 200).into(t, &list)
-		if len(list.Items) != 3 || list.Items[0].Status != "failed" || list.Items[0].FailedAt.IsZero() || !strings.Contains(list.Items[0].LastError, "550") {
+		if len(list.Items) != 3 || list.Items[0].Status != "failed" || list.Items[0].FailedAt.IsZero() ||
+			!strings.Contains(list.Items[0].LastError, "550") {
 			t.Fatalf("list: %+v", list)
 		}
 		var groups jobpages.GroupList
@@ -190,7 +195,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 		a := s.admin(c.method, c.path, c.body)
 		var p web.Problem
 		if a.status != c.status || a.header.Get("Content-Type") != "application/problem+json" {
-			t.Errorf("%s %s %.60s: %d %s %s, want %d", c.method, c.path, c.body, a.status, a.header.Get("Content-Type"), a.body, c.status)
+			t.Errorf("%s %s %.60s: %d %s %s, want %d", c.method, c.path, c.body, a.status,
+				a.header.Get("Content-Type"), a.body, c.status)
 			continue
 		}
 		a.into(t, &p)
@@ -198,7 +204,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 			t.Errorf("%s %s: %s; want %q in it", c.method, c.path, a.body, c.says)
 		}
 	}
-	if a := s.admin("POST", "/api/v1/jobs", `topic=x`, header("Content-Type", "application/x-www-form-urlencoded")); a.status != http.StatusUnsupportedMediaType {
+	if a := s.admin("POST", "/api/v1/jobs", `topic=x`,
+		header("Content-Type", "application/x-www-form-urlencoded")); a.status != http.StatusUnsupportedMediaType {
 		t.Errorf("a form: %d", a.status)
 	}
 	var list jobpages.JobList
@@ -210,7 +217,8 @@ func TestWhatIsWrongIsSaid(t *testing.T) {
 
 func TestSecretsInPayloadsAreMasked(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","password":"hunter2","body":"private words"},"metadata":{"api_key":"k123","userId":900719925474099312}}`)
+	id := s.enqueue(
+		`{"type":"mail.send","payload":{"to":"a@b.example","password":"hunter2","body":"private words"},"metadata":{"api_key":"k123","userId":900719925474099312}}`)
 	for _, path := range []string{"/api/v1/jobs/" + id, "/api/v1/jobs?text=b.example", "/api/admin/jobs/" + id} {
 		a := s.admin("GET", path, nil).want(t, 200)
 		for _, secret := range []string{"hunter2", "private words", "k123"} {
@@ -229,13 +237,17 @@ func TestSecretsInPayloadsAreMasked(t *testing.T) {
 
 func TestDisabledJobsRunAtOnce(t *testing.T) {
 	var doer jobpages.InlineExecutor
-	s := newSite(t, jobstest.SQLite, func(c *config) { doer = jobpages.NewInline(c.Registry, time.Now); c.Inline = doer })
+	s := newSite(t, jobstest.SQLite, func(c *config) {
+		doer = jobpages.NewInline(c.Registry, time.Now)
+		c.Inline = doer
+	})
 	var got ops.Enqueued
 	s.admin("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b.example"}}`).want(t, 200).into(t, &got)
 	if got.Status != "completed" || !strings.Contains(string(got.Result), "a@b.example") {
 		t.Errorf("%+v %s", got, got.Result)
 	}
-	s.admin("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`).want(t, 200).into(t, &got)
+	s.admin("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`).want(t,
+		200).into(t, &got)
 	if got.Status != "failed" || !strings.Contains(got.Error, "550") {
 		t.Errorf("%+v", got)
 	}
@@ -249,7 +261,8 @@ func TestLargeChangesAreLeftToAJob(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	var batch jobpages.EnqueueBatch
 	for i := range 1000 {
-		batch.Jobs = append(batch.Jobs, jobpages.EnqueueRequest{Type: "mail.send", Payload: json.RawMessage(fmt.Sprintf(`{"to":"u%d@b.example","subject":"fail"}`, i))})
+		batch.Jobs = append(batch.Jobs, jobpages.EnqueueRequest{
+			Type: "mail.send", Payload: json.RawMessage(fmt.Sprintf(`{"to":"u%d@b.example","subject":"fail"}`, i))})
 	}
 	s.admin("POST", "/api/v1/jobs/batch", batch).want(t, 201)
 	s.admin("POST", "/api/v1/jobs/batch", batch).want(t, 201)
@@ -263,7 +276,8 @@ func TestLargeChangesAreLeftToAJob(t *testing.T) {
 	var job ops.JobView
 	s.admin("GET", "/api/v1/jobs/"+answer.Job, nil).want(t, 200).into(t, &job)
 	var left int
-	if err := s.db.Get(&left, "SELECT COUNT(*) FROM failed_jobs"); err != nil || left != 0 || job.Status != "completed" || !strings.Contains(string(job.Result), "2000") {
+	if err := s.db.Get(&left, "SELECT COUNT(*) FROM failed_jobs"); err != nil || left != 0 ||
+		job.Status != "completed" || !strings.Contains(string(job.Result), "2000") {
 		t.Errorf("%d are left (%v); the job: %s %s", left, err, job.Status, job.Result)
 	}
 }

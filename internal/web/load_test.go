@@ -87,15 +87,19 @@ func TestTwoHundredClientsLoseNothing(t *testing.T) {
 			if err := s.db.Get(&rows, "SELECT COUNT(*) FROM jobs"); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.db.Get(&auditEntries, "SELECT COUNT(*) FROM cmsjobs_audit WHERE action = 'jobs.enqueue'"); err != nil {
+			if err := s.db.Get(&auditEntries,
+				"SELECT COUNT(*) FROM cmsjobs_audit WHERE action = 'jobs.enqueue'"); err != nil {
 				t.Fatal(err)
 			}
 			if len(acknowledged) != clients*each || rows != clients*each || auditEntries != clients*each {
-				t.Errorf("%d acknowledged, %d rows, %d audit entries; want %d of each", len(acknowledged), rows, auditEntries, clients*each)
+				t.Errorf("%d acknowledged, %d rows, %d audit entries; want %d of each", len(acknowledged), rows,
+					auditEntries, clients*each)
 			}
 			slices.Sort(enqueues)
 			slices.Sort(lists)
-			t.Logf("%s: enqueue p50 %s p99 %s, list p50 %s p99 %s; %s of processor a request, client and server", engine, at(enqueues, 50), at(enqueues, 99), at(lists, 50), at(lists, 99), spent.Round(10*time.Microsecond))
+			t.Logf("%s: enqueue p50 %s p99 %s, list p50 %s p99 %s; %s of processor a request, client and server",
+				engine, at(enqueues, 50), at(enqueues, 99), at(lists, 50), at(lists, 99),
+				spent.Round(10*time.Microsecond))
 		})
 	}
 }
@@ -149,8 +153,14 @@ func FuzzBodies(f *testing.F) {
 		}
 	}
 	for i := range with {
-		for _, body := range []string{`{}`, ``, `null`, `[[[`, `{"type":"mail.send","payload":{"to":"a@b"},"run_at":"2026-01-01T00:00:00Z","max_attempts":4}`,
-			`{"jobs":[{"type":"cache.clear","delay":1e99}]}`, `{"action":"retry","ids":["x"],"since":"24h","dry_run":true}`, `{"name":"admin","password":"x"}`, `{"scopes":["read"],"expires_in":"1h"}`, `{"type":"cache.clear","metadata":{"a":"\u0000"},"id":"0b3e8c1e-0000-4000-8000-000000000000"}`, "{\"name\":\"\xff\"}"} {
+		for _, body := range []string{
+			`{}`, ``, `null`, `[[[`,
+			`{"type":"mail.send","payload":{"to":"a@b"},"run_at":"2026-01-01T00:00:00Z","max_attempts":4}`,
+			`{"jobs":[{"type":"cache.clear","delay":1e99}]}`,
+			`{"action":"retry","ids":["x"],"since":"24h","dry_run":true}`, `{"name":"admin","password":"x"}`,
+			`{"scopes":["read"],"expires_in":"1h"}`,
+			`{"type":"cache.clear","metadata":{"a":"\u0000"},"id":"0b3e8c1e-0000-4000-8000-000000000000"}`,
+			"{\"name\":\"\xff\"}"} {
 			f.Add(i, []byte(body))
 		}
 	}

@@ -43,7 +43,8 @@ func TestEveryTextIsThereInEachLanguage(t *testing.T) {
 			if other[key] == "" || text == "" {
 				t.Errorf("%s: %q in English, %q in %s", key, text, other[key], language.Name)
 			}
-			if a, b := verbs.FindAllString(text, -1), verbs.FindAllString(other[key], -1); strings.Join(a, " ") != strings.Join(b, " ") {
+			if a, b := verbs.FindAllString(text, -1), verbs.FindAllString(other[key], -1); strings.Join(a,
+				" ") != strings.Join(b, " ") {
 				t.Errorf("%s: %v in English, %v in %s", key, a, b, language.Name)
 			}
 		}
@@ -100,7 +101,8 @@ func TestPluralFormsAreThoseOfTheLanguage(t *testing.T) {
 			t.Errorf("%s has plural forms: Vietnamese has none", key)
 		}
 	}
-	for key, want := range map[string]string{"failed.sum": "1 failed job, 1 cause", "backups.contents": "1 table, 1 file", "overview.slots": "1 of 1 slot, 1 worker"} {
+	for key, want := range map[string]string{"failed.sum": "1 failed job, 1 cause",
+		"backups.contents": "1 table, 1 file", "overview.slots": "1 of 1 slot, 1 worker"} {
 		args := []any{"1", "1"}
 		if key == "overview.slots" {
 			args = []any{1, 1, 1}
@@ -205,14 +207,17 @@ func TestNoTextIsUnused(t *testing.T) {
 	}
 }
 
-var sentences = regexp.MustCompile("(?s)\\b(?:httpError|fieldError|Refuse|RefuseField|reason|conflict|invalid|notFound)\\([^\"`\n]*(?:\"[\\w.]+\", [\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
+var sentences = regexp.MustCompile(
+	"(?s)\\b(?:httpError|fieldError|Refuse|RefuseField|reason|conflict|invalid|notFound)\\([^\"`\n]*(?:\"[\\w.]+\", " +
+		"[\\w.{}]+, )?(?:\"[\\w.]*\", )?(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
 
 // TestRefusalsOfPagesSpeakVietnamese reads the code for the sentences that it
 // makes, and holds the Vietnamese ones against them.
 func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
 	said, vietnamese := map[string]bool{}, texts(t).Errors("vi")
 	for file, code := range goFiles(t) {
-		onPages := strings.Contains(file, "page") || strings.HasSuffix(file, "/start.go") || file == "unmask.go" || strings.Contains(file, "ops/") || strings.HasSuffix(file, "explain.go")
+		onPages := strings.Contains(file, "page") || strings.HasSuffix(file, "/start.go") || file == "unmask.go" ||
+			strings.Contains(file, "ops/") || strings.HasSuffix(file, "explain.go")
 		for _, m := range sentences.FindAllStringSubmatch(code, -1) {
 			form, err := strconv.Unquote(m[1])
 			if err != nil {
@@ -227,7 +232,8 @@ func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
 		t.Errorf("only %d sentences were found", len(said))
 	}
 	for form, other := range vietnamese {
-		if a, b := verbs.FindAllString(form, -1), verbs.FindAllString(other, -1); strings.Join(a, " ") != strings.Join(b, " ") {
+		if a, b := verbs.FindAllString(form, -1), verbs.FindAllString(other, -1); strings.Join(a, " ") != strings.Join(
+			b, " ") {
 			t.Errorf("%q has %v in English, %v in Vietnamese", form, a, b)
 		}
 		if strings.HasSuffix(form, ".") && !said[form] {
@@ -247,7 +253,8 @@ func TestTemplatesHaveNoTextOfTheirOwn(t *testing.T) {
 				t.Errorf("%s:%d has %d characters: one element a line", name, i+1, len(line))
 			}
 		}
-		for _, use := range append(keyUse.FindAllStringSubmatch(source, -1), actUse.FindAllStringSubmatch(source, -1)...) {
+		for _, use := range append(keyUse.FindAllStringSubmatch(source, -1),
+			actUse.FindAllStringSubmatch(source, -1)...) {
 			uses++
 			if _, there := known[use[1]]; !there && !strings.HasSuffix(use[1], ".") {
 				t.Errorf("%s uses the key %q, which has no text", name, use[1])
@@ -255,7 +262,9 @@ func TestTemplatesHaveNoTextOfTheirOwn(t *testing.T) {
 		}
 		for _, text := range textual.FindAllStringSubmatch(action.ReplaceAllString(source, ""), -1) {
 			switch words := strings.TrimSpace(text[1]); {
-			case words == "cmsjobs", words == "PHP", words == "API", words == "(JSON)", words == "UTC", strings.HasPrefix(words, "cmsjobs "), strings.HasSuffix(words, "· cmsjobs"), words == "true", words == "false":
+			case words == "cmsjobs", words == "PHP", words == "API", words == "(JSON)", words == "UTC",
+				strings.HasPrefix(words, "cmsjobs "), strings.HasSuffix(words, "· cmsjobs"), words == "true",
+				words == "false":
 			default:
 				t.Errorf("%s has the separate text %q", name, words)
 			}

@@ -20,7 +20,9 @@ func TestAMaskIsNotTurnedIntoItsValue(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	const secret = "S3CRETorig"
-	id := s.enqueue(fmt.Sprintf(`{"type":"cache.clear","delay":3600,"payload":{"url":"https://u:%[1]s@old.example/?token=%[1]s","data":{"password":%[1]q,"n":1},"list":[{"apiKey":%[1]q}]}}`, secret))
+	id := s.enqueue(
+		fmt.Sprintf(
+			`{"type":"cache.clear","delay":3600,"payload":{"url":"https://u:%[1]s@old.example/?token=%[1]s","data":{"password":%[1]q,"n":1},"list":[{"apiKey":%[1]q}]}}`, secret))
 	masked := `{"url":"https://•••@old.example/?token=•••","data":{"password":"•••","n":1},"list":[{"apiKey":"•••"}]}`
 	stored := func() (n int) {
 		if err := s.db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE payload LIKE '%"+secret+"%'"); err != nil {
@@ -33,8 +35,10 @@ func TestAMaskIsNotTurnedIntoItsValue(t *testing.T) {
 		return s.submit("/admin/jobs/"+id+"/edit", form, basic(who, "right"))
 	}
 	for _, payload := range []string{
-		strings.Replace(masked, "old.example", "mine.example", 1), strings.Replace(masked, `"n":1`, `"n":2`, 1), `{"url":"https://mine.example/","data":{"password":"•••"}}`,
-		`{"password":"•••"}`, `{"data":{"password":"•••"}}`, strings.Replace(masked, `"password":"•••"`, `"password":"\u2022\u2022\u2022","x":1`, 1), `{"•••":1}`,
+		strings.Replace(masked, "old.example", "mine.example", 1), strings.Replace(masked, `"n":1`, `"n":2`, 1),
+		`{"url":"https://mine.example/","data":{"password":"•••"}}`,
+		`{"password":"•••"}`, `{"data":{"password":"•••"}}`, strings.Replace(masked, `"password":"•••"`,
+			`"password":"\u2022\u2022\u2022","x":1`, 1), `{"•••":1}`,
 		`{"url":"https://mine.example/?token=•••"}`, `{"list":[{"apiKey":"•••"},1]}`,
 	} {
 		if a := edit("operator", payload); a.status != http.StatusUnprocessableEntity || stored() != 1 {
@@ -73,13 +77,16 @@ func TestAChangedScheduleKeepsNoMask(t *testing.T) {
 	if status := patch("operator", `{"to":"mine","password":"•••"}`); status != http.StatusUnprocessableEntity {
 		t.Errorf("an operator changed what is beside a mask: %d", status)
 	}
-	for _, c := range [][2]string{{"operator", `{"to":"old","password":"•••"}`}, {"admin", `{"to":"new","password":"•••"}`}} { // in this order
+	// in this order
+	for _, c := range [][2]string{{"operator", `{"to":"old","password":"•••"}`},
+		{"admin", `{"to":"new","password":"•••"}`}} {
 		who, payload := c[0], c[1]
 		if status := patch(who, payload); status != http.StatusOK {
 			t.Errorf("%s: %d", who, status)
 		}
 		var data string
-		if err := s.db.Get(&data, "SELECT data FROM cmsjobs_schedules WHERE name = 'cache.clear'"); err != nil || !strings.Contains(data, "S3CRETorig") {
+		if err := s.db.Get(&data, "SELECT data FROM cmsjobs_schedules WHERE name = 'cache.clear'"); err != nil ||
+			!strings.Contains(data, "S3CRETorig") {
 			t.Errorf("%s left %s, %v", who, data, err)
 		}
 	}
@@ -89,21 +96,25 @@ func TestAChangedScheduleKeepsNoMask(t *testing.T) {
 func TestLiveEventsShowNoTextsOfMails(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, func(c *config) { c.MaskPaths = nil })
 	id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","subject":"hello","body":"S3CRETreset"}}`)
-	if list, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute}); err != nil || len(list) != 1 {
+	if list, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1,
+		Lease: time.Minute}); err != nil || len(list) != 1 {
 		t.Fatalf("%v, %v", list, err)
 	}
 	for scope, sees := range map[string]bool{"read": false, "admin": true} {
 		var job ops.JobView
-		s.do("GET", "/api/v1/jobs/"+id, nil, basic(map[string]string{"read": "viewer", "admin": "admin"}[scope], "right")).want(t, 200).into(t, &job)
+		s.do("GET", "/api/v1/jobs/"+id, nil, basic(map[string]string{"read": "viewer", "admin": "admin"}[scope],
+			"right")).want(t, 200).into(t, &job)
 		if strings.Contains(string(job.Payload), "S3CRET") != sees || !strings.Contains(string(job.Payload), "hello") {
 			t.Errorf("%s sees %s", scope, job.Payload)
 		}
 	}
-	for _, path := range []string{"/api/v1/jobs?text=S3CRET", "/api/v1/failed?text=S3CRET", "/api/v1/runs?text=x", "/api/v1/failed/groups?text=x", "/admin/failed/export?text=x", "/admin/failed?text=x"} {
+	for _, path := range []string{"/api/v1/jobs?text=S3CRET", "/api/v1/failed?text=S3CRET", "/api/v1/runs?text=x",
+		"/api/v1/failed/groups?text=x", "/admin/failed/export?text=x", "/admin/failed?text=x"} {
 		s.do("GET", path, nil, basic("viewer", "right")).want(t, http.StatusForbidden)
 		s.do("GET", path, nil, basic("operator", "right")).want(t, http.StatusOK)
 	}
-	if page := s.do("GET", "/admin/jobs?text=S3CRET", nil, basic("viewer", "right")).want(t, http.StatusOK); strings.Contains(string(page.body), id) {
+	if page := s.do("GET", "/admin/jobs?text=S3CRET", nil, basic("viewer", "right")).want(t,
+		http.StatusOK); strings.Contains(string(page.body), id) {
 		t.Error("a viewer finds a job by a text that is hidden")
 	}
 	served, stop := serve(t, s)

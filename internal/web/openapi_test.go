@@ -67,7 +67,8 @@ func (s schemas) object(t reflect.Type) map[string]any {
 	s[name] = nil // ends cycles
 	s.fields(t, properties, &required)
 	sort.Strings(required)
-	s[name] = map[string]any{"type": "object", "properties": properties, "required": required, "additionalProperties": false}
+	s[name] = map[string]any{"type": "object", "properties": properties, "required": required,
+		"additionalProperties": false}
 	return ref
 }
 
@@ -119,8 +120,10 @@ func document() map[string]any {
 	}
 	return map[string]any{
 		"openapi": "3.1.0",
-		"info": map[string]any{"title": "cmsjobs", "version": "1", "license": map[string]any{"name": "MIT", "identifier": "MIT"},
-			"description": "Background jobs of a CMS. Refusals are problem documents (RFC 9457). Three families of paths share their handlers: /api/v1 is ours, /api/jobs and /api/admin/jobs are the specifications'."},
+		"info": map[string]any{"title": "cmsjobs", "version": "1", "license": map[string]any{
+			"name": "MIT", "identifier": "MIT"},
+			"description": "Background jobs of a CMS. Refusals are problem documents (RFC 9457). Three families of " +
+				"paths share their handlers: /api/v1 is ours, /api/jobs and /api/admin/jobs are the specifications'."},
 		"paths": paths,
 		"components": map[string]any{"schemas": s, "securitySchemes": map[string]any{
 			"token":   map[string]any{"type": "http", "scheme": "bearer"},
@@ -131,38 +134,46 @@ func document() map[string]any {
 }
 
 func operation(s schemas, r web.Route, problem map[string]any) map[string]any {
-	op := map[string]any{"operationId": operationID(r), "summary": r.Summary, "tags": []string{strings.Split(r.Name, ".")[0]}}
+	op := map[string]any{"operationId": operationID(r), "summary": r.Summary, "tags": []string{
+		strings.Split(r.Name, ".")[0]}}
 	var parameters []any
 	for _, m := range pathParameter.FindAllStringSubmatch(r.Path, -1) {
-		parameters = append(parameters, map[string]any{"name": m[1], "in": "path", "required": true, "schema": map[string]any{"type": "string"}})
+		parameters = append(parameters, map[string]any{"name": m[1], "in": "path", "required": true,
+			"schema": map[string]any{"type": "string"}})
 	}
 	for _, q := range r.Query {
-		parameters = append(parameters, map[string]any{"name": q, "in": "query", "schema": map[string]any{"type": "string"}})
+		parameters = append(parameters, map[string]any{"name": q, "in": "query", "schema": map[string]any{
+			"type": "string"}})
 	}
 	if r.Name == "jobs.enqueue" {
-		parameters = append(parameters, map[string]any{"name": "Idempotency-Key", "in": "header", "schema": map[string]any{"type": "string", "maxLength": 255},
+		parameters = append(parameters, map[string]any{"name": "Idempotency-Key", "in": "header",
+			"schema":      map[string]any{"type": "string", "maxLength": 255},
 			"description": "The same key and body within a day make one job; another body is refused with 409."})
 	}
 	if parameters != nil {
 		op["parameters"] = parameters
 	}
 	if r.Body != nil {
-		op["requestBody"] = map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": s.of(reflect.TypeOf(r.Body))}}}
+		op["requestBody"] = map[string]any{
+			"content": map[string]any{"application/json": map[string]any{"schema": s.of(reflect.TypeOf(r.Body))}}}
 	}
 	if r.Scope != "" {
 		op["description"] = "Needs the scope " + string(r.Scope) + "."
-		op["security"] = []any{map[string]any{"token": []string{}}, map[string]any{"account": []string{}}, map[string]any{"session": []string{}}}
+		op["security"] = []any{map[string]any{"token": []string{}}, map[string]any{"account": []string{}},
+			map[string]any{"session": []string{}}}
 	} else {
 		op["security"] = []any{}
 	}
 	success := map[string]any{"description": "Done."}
 	switch {
 	case r.Answer != nil:
-		success["content"] = map[string]any{"application/json": map[string]any{"schema": s.of(reflect.TypeOf(r.Answer))}}
+		success["content"] = map[string]any{
+			"application/json": map[string]any{"schema": s.of(reflect.TypeOf(r.Answer))}}
 	case r.Type != "":
 		success["content"] = map[string]any{r.Type: map[string]any{"schema": map[string]any{"type": "string"}}}
 	}
-	responses := map[string]any{"default": map[string]any{"description": "A problem.", "content": map[string]any{"application/problem+json": map[string]any{"schema": problem}}}}
+	responses := map[string]any{"default": map[string]any{"description": "A problem.", "content": map[string]any{
+		"application/problem+json": map[string]any{"schema": problem}}}}
 	for _, status := range successes(r) {
 		responses[strconv.Itoa(status)] = success
 	}
@@ -264,7 +275,8 @@ func checkContract(t testing.TB, method, path string, body any, a answer) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.ask.Encode(map[string]any{
-		"method": method, "path": path, "status": a.status, "type": a.header.Get("Content-Type"), "request": request, "answer": string(a.body),
+		"method": method, "path": path, "status": a.status, "type": a.header.Get("Content-Type"), "request": request,
+		"answer": string(a.body),
 	})
 	var faults []string
 	if err == nil {

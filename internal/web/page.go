@@ -38,7 +38,8 @@ func newPages(s *Server) (*pages, error) {
 	p := &pages{sets: map[string]*template.Template{}, assets: loaded,
 		areas: map[string]string{}}
 	for _, lang := range locale.Languages() {
-		base, err := template.New("layout.html").Funcs(s.functions(s.texts.In(lang.Code), loaded)).ParseFS(files, shared...)
+		base, err := template.New("layout.html").Funcs(s.functions(s.texts.In(lang.Code), loaded)).ParseFS(files,
+			shared...)
 		if err != nil {
 			return nil, err
 		}
@@ -116,7 +117,8 @@ const (
 // pageView collects what is the same for all pages.
 func (s *Server) pageView(c echo.Context, area, title string, data any) *pageView {
 	p, lang := who(c), s.printer(c)
-	v := &pageView{Area: area, Lang: lang.Language, printer: lang, Theme: theme(c), Who: p, Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data,
+	v := &pageView{Area: area, Lang: lang.Language, printer: lang, Theme: theme(c), Who: p,
+		Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data,
 		may: func(scope access.Scope) bool { return s.may(p, Route{Scope: scope, Managed: scope != access.Admin}) }}
 	v.Title = lang.Text(title)
 	if of, inside := s.pages.areas[area]; inside {
@@ -188,7 +190,8 @@ func (s *Server) backUndone(c echo.Context, to, key string) error {
 const undone = "!"
 
 func (s *Server) backSaying(c echo.Context, to, text string) error {
-	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(clip(text, 900)), Path: "/admin", MaxAge: 60, HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(clip(text, 900)), Path: "/admin", MaxAge: 60,
+		HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
 	return c.Redirect(http.StatusSeeOther, to)
 }
 
@@ -198,7 +201,8 @@ func takeNotice(c echo.Context) (string, bool) {
 	if err != nil || cookie.Value == "" || c.Request().Header.Get("HX-Request") != "" {
 		return "", false
 	}
-	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: "/admin", MaxAge: -1, HttpOnly: true, SameSite: http.SameSiteStrictMode})
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: "/admin", MaxAge: -1, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
 	text, err := url.QueryUnescape(cookie.Value)
 	if err != nil {
 		return "", false
@@ -209,7 +213,8 @@ func takeNotice(c echo.Context) (string, bool) {
 // local is a path of ours to go back to, whatever the form says.
 func local(path, fallback string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/admin") || strings.ContainsAny(path, "\\\r\n") {
+	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/admin") ||
+		strings.ContainsAny(path, "\\\r\n") {
 		return fallback
 	}
 	return u.RequestURI()
@@ -253,9 +258,11 @@ func (s *Server) sureOf(c echo.Context, q question) (bool, error) {
 	if err != nil {
 		return false, httpError(http.StatusBadRequest, "The form cannot be read.")
 	}
-	q.Action, q.Wrong, q.Back = c.Request().URL.RequestURI(), c.FormValue("sure") == "yes", local(c.FormValue("back"), "/admin")
+	q.Action, q.Wrong, q.Back = c.Request().URL.RequestURI(), c.FormValue("sure") == "yes",
+		local(c.FormValue("back"), "/admin")
 	for name, values := range form {
-		if name == formTokenField || name == "sure" || name == "typed" || slices.ContainsFunc(q.Boxes, func(b Box) bool { return b.Name == name }) {
+		if name == formTokenField || name == "sure" || name == "typed" ||
+			slices.ContainsFunc(q.Boxes, func(b Box) bool { return b.Name == name }) {
 			continue
 		}
 		for _, value := range values {
@@ -284,7 +291,8 @@ func theme(c echo.Context) string {
 // preferences changes theme and language: the browser's own matter, kept in cookies.
 func (s *Server) preferences(c echo.Context) error {
 	keep := func(name, value string) {
-		c.SetCookie(&http.Cookie{Name: name, Value: value, Path: "/admin", MaxAge: int(lookAge / time.Second), HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteLaxMode})
+		c.SetCookie(&http.Cookie{Name: name, Value: value, Path: "/admin", MaxAge: int(lookAge / time.Second),
+			HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteLaxMode})
 	}
 	switch t := c.FormValue("theme"); t {
 	case "light", "dark", "auto":

@@ -60,7 +60,8 @@ func (h bucketSite) PlanRestore(ctx context.Context, id string, part backups.Res
 	return h.features.PlanRestore(ctx, "b.tar.zst", part)
 }
 
-func (h bucketSite) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
+func (h bucketSite) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string,
+	allow backups.RestoreAllowance) (jobs.Receipt, error) {
 	if h.gone.Load() {
 		return jobs.Receipt{}, errRefused
 	}
@@ -81,11 +82,13 @@ func newBucketSite(t *testing.T) (*site, bucketSite) {
 func TestOnePlaceThatIsAwayHidesNoOther(t *testing.T) {
 	s, h := newBucketSite(t)
 	h.gone.Store(true)
-	s.visitor(t).signIn("admin").get("/admin/backups").sees("Not all backups are listed", "destination s3: dial tcp: connection refused", "b.tar.zst")
+	s.visitor(t).signIn("admin").get("/admin/backups").sees("Not all backups are listed",
+		"destination s3: dial tcp: connection refused", "b.tar.zst")
 	s.visitor(t).signIn("admin").get("/admin").sees("Backup storage is unreachable")
 	var list backups.BackupList
 	s.admin("GET", "/api/v1/backups", nil).want(t, http.StatusOK).into(t, &list)
-	if len(list.Items) != 1 || list.Items[0].ID != "b.tar.zst" || !strings.Contains(list.Unavailable, "destination s3") {
+	if len(list.Items) != 1 || list.Items[0].ID != "b.tar.zst" ||
+		!strings.Contains(list.Unavailable, "destination s3") {
 		t.Errorf("%+v", list)
 	}
 }
@@ -95,11 +98,13 @@ func TestTheAPISaysThatThePlaceOfTheBackupsIsAway(t *testing.T) {
 	s, h := newBucketSite(t)
 	h.gone.Store(true)
 	h.alone.Store(true)
-	for _, ask := range [][2]string{{"GET", "/api/v1/backups"}, {"DELETE", "/api/v1/backups/far@s3"}, {"GET", "/api/v1/backups/far@s3/download"}} {
+	for _, ask := range [][2]string{{"GET", "/api/v1/backups"}, {"DELETE", "/api/v1/backups/far@s3"},
+		{"GET", "/api/v1/backups/far@s3/download"}} {
 		a := s.admin(ask[0], ask[1], nil).want(t, http.StatusServiceUnavailable)
 		var p web.Problem
 		a.into(t, &p)
-		if !strings.Contains(p.Detail, "its keys and the network, then try again") || !strings.Contains(p.Detail, "destination s3") || a.header.Get("Retry-After") == "" {
+		if !strings.Contains(p.Detail, "its keys and the network, then try again") ||
+			!strings.Contains(p.Detail, "destination s3") || a.header.Get("Retry-After") == "" {
 			t.Errorf("%s %s: %+v", ask[0], ask[1], p)
 		}
 	}
@@ -109,14 +114,17 @@ func TestTheAPISaysThatThePlaceOfTheBackupsIsAway(t *testing.T) {
 // was loaded before the bucket went away, in both languages.
 func TestFormsSayThatThePlaceOfTheBackupsIsAway(t *testing.T) {
 	for _, path := range []string{"/admin/backups/far@s3/delete", "/admin/backups/far@s3/restore"} {
-		for lang, says := range map[string]string{"en": "Check its address, its keys and the network", "vi": "Hãy kiểm tra địa chỉ, khóa truy cập và mạng"} {
+		for lang, says := range map[string]string{"en": "Check its address, its keys and the network",
+			"vi": "Hãy kiểm tra địa chỉ, khóa truy cập và mạng"} {
 			for _, alone := range []bool{true, false} {
 				s, h := newBucketSite(t)
-				v := s.visitor(t).signIn("admin").press("/admin/look", "lang", lang, "back", "/admin/backups").get("/admin/backups").sees("far@s3")
+				v := s.visitor(t).signIn("admin").press("/admin/look", "lang", lang, "back", "/admin/backups").get(
+					"/admin/backups").sees("far@s3")
 				h.gone.Store(true)
 				h.alone.Store(alone)
 				v.press(path)
-				if v.status != http.StatusServiceUnavailable || !strings.Contains(v.page, says) || !strings.Contains(v.page, "destination s3: dial tcp: connection refused") {
+				if v.status != http.StatusServiceUnavailable || !strings.Contains(v.page, says) ||
+					!strings.Contains(v.page, "destination s3: dial tcp: connection refused") {
 					t.Errorf("%s in %s, alone %v: %d\n%s", path, lang, alone, v.status, v.page)
 				}
 			}

@@ -18,13 +18,15 @@ type strangeSite struct {
 	allowed *[]backups.RestoreAllowance
 }
 
-func (h strangeSite) PlanRestore(ctx context.Context, id string, part backups.RestorePart) (backups.RestorePlan, error) {
+func (h strangeSite) PlanRestore(ctx context.Context, id string, part backups.RestorePart) (backups.RestorePlan,
+	error) {
 	plan, err := h.features.PlanRestore(ctx, id, part)
 	plan.Untrusted, plan.Executable = "NOBODY MADE THIS", 2
 	return plan, err
 }
 
-func (h strangeSite) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string, allow backups.RestoreAllowance) (jobs.Receipt, error) {
+func (h strangeSite) RestoreBackup(ctx context.Context, id string, part backups.RestorePart, confirm string,
+	allow backups.RestoreAllowance) (jobs.Receipt, error) {
 	*h.allowed = append(*h.allowed, allow)
 	return h.features.RestoreBackup(ctx, id, part, confirm, allow)
 }
@@ -36,7 +38,8 @@ func TestAnUnknownBackupIsRestoredOnlyWithATick(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
 		c.Parts = feature.Ports{Backups: strangeSite{c.Schedules.(*features), &allowed}}
 	})
-	v := s.visitor(t).signIn("admin").get("/admin/backups").press("files-b.tar.zst").sees("NOBODY MADE THIS", "I know its origin", "could execute (2 found)")
+	v := s.visitor(t).signIn("admin").get("/admin/backups").press("files-b.tar.zst").sees("NOBODY MADE THIS",
+		"I know its origin", "could execute (2 found)")
 	v.press("sure", "typed", "cms-files", "trust_unknown", "", "allow_executable", "")
 	if len(allowed) != 0 || !strings.Contains(v.page, "NOBODY MADE THIS") {
 		t.Fatalf("without the tick: %+v\n%s", allowed, v.page)

@@ -42,8 +42,11 @@ func BenchmarkPages(b *testing.B) {
 			warm, stop := context.WithCancel(b.Context())
 			s.server.Warm(warm) // as Serve does before anybody asks
 			stop()
-			for _, path := range append(slices.Clone(parts), "/admin/jobs?status=failed", "/admin/jobs?status=completed&type=mail.send&since=24h", "/admin/jobs?since=720h", "/admin/jobs?type=sitemap.generate",
-				"/admin/jobs?text=a500000%40b.example", "/admin/jobs?text=nowhere", "/admin/jobs?queue=nowhere", "/admin/jobs?status=failed&text=nowhere", "/admin/jobs/"+crowded(7)) {
+			for _, path := range append(slices.Clone(parts), "/admin/jobs?status=failed",
+				"/admin/jobs?status=completed&type=mail.send&since=24h", "/admin/jobs?since=720h",
+				"/admin/jobs?type=sitemap.generate",
+				"/admin/jobs?text=a500000%40b.example", "/admin/jobs?text=nowhere", "/admin/jobs?queue=nowhere",
+				"/admin/jobs?status=failed&text=nowhere", "/admin/jobs/"+crowded(7)) {
 				b.Run(strings.TrimPrefix(path, "/admin"), func(b *testing.B) {
 					times := []time.Duration{}
 					first := ask(path)
@@ -52,7 +55,8 @@ func BenchmarkPages(b *testing.B) {
 					}
 					slices.Sort(times)
 					b.ReportMetric(float64(first.Microseconds())/1000, "ms-first")
-					b.ReportMetric(float64(times[0].Microseconds())/1000, "ms-least") // what it takes when nobody else works
+					// what it takes when nobody else works
+					b.ReportMetric(float64(times[0].Microseconds())/1000, "ms-least")
 					b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "ms-median")
 					b.ReportMetric(float64(times[len(times)*95/100].Microseconds())/1000, "ms-p95")
 				})
@@ -79,20 +83,24 @@ func (s *site) crowd(b *testing.B, runs, failed int) {
 		}
 	}
 	jobTypes := []string{"mail.send", "cache.clear", "sitemap.generate", "media.processImage"}
-	insert("cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, data)", runs, func(i int) string {
+	insert("cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, "+
+		"wait_ms, data)", runs, func(i int) string {
 		outcome := "completed"
 		if i%10 == 0 {
 			outcome = "failed"
 		}
-		return fmt.Sprintf("(%d,'%s','%s','cmsjobs',1,'%s','host:1:a','x%d',%d,%d,%d,'{\"to\":\"a%d@b.example\"}')", i, crowded(i), jobTypes[i%4], outcome, i, now-month+int64(i)*month/int64(runs), i%900, i%50, i)
+		return fmt.Sprintf("(%d,'%s','%s','cmsjobs',1,'%s','host:1:a','x%d',%d,%d,%d,'{\"to\":\"a%d@b.example\"}')", i,
+			crowded(i), jobTypes[i%4], outcome, i, now-month+int64(i)*month/int64(runs), i%900, i%50, i)
 	})
 	insert("failed_jobs (uuid, connection, queue, payload, exception)", failed, func(i int) string {
-		return fmt.Sprintf(`('%s','database','cmsjobs','{"type":"mail.send","data":{"to":"a%d@b.example"}}','55%d mailbox %d is full%s')`, crowded(10_000_000+i), i, i%5, i, strings.Repeat(".", i%5))
+		return fmt.Sprintf(
+			`('%s','database','cmsjobs','{"type":"mail.send","data":{"to":"a%d@b.example"}}','55%d mailbox %d is full%s')`, crowded(10_000_000+i), i, i%5, i, strings.Repeat(".", i%5))
 	})
 	if s.db.DriverName() == "pgx" { // as autovacuum does
 		s.db.MustExec("VACUUM ANALYZE")
 	}
 	insert("jobs (queue, payload, attempts, reserved_at, available_at, created_at)", failed/100, func(i int) string {
-		return fmt.Sprintf(`('cmsjobs','{"type":"mail.send","data":{"to":"a%d@b.example"}}',0,NULL,%d,%d)`, i, now/1000+int64(i), now/1000)
+		return fmt.Sprintf(`('cmsjobs','{"type":"mail.send","data":{"to":"a%d@b.example"}}',0,NULL,%d,%d)`, i,
+			now/1000+int64(i), now/1000)
 	})
 }

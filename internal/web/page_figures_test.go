@@ -78,8 +78,10 @@ func TestTheBackupsPageSaysWhyTheBucketIsAway(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) {
 		c.Parts = feature.Ports{Backups: awaySite{c.Schedules.(*features)}}
 	})
-	v := s.visitor(t).signIn("admin").get("/admin/backups").sees("cannot be listed", "dial tcp: connection refused", "the newest good backup is 40h old")
-	if v.status != 200 || strings.Contains(v.page, "There is no backup yet") || strings.Contains(v.page, "load in the background") {
+	v := s.visitor(t).signIn("admin").get("/admin/backups").sees("cannot be listed", "dial tcp: connection refused",
+		"the newest good backup is 40h old")
+	if v.status != 200 || strings.Contains(v.page, "There is no backup yet") ||
+		strings.Contains(v.page, "load in the background") {
 		t.Errorf("%d %s", v.status, v.page)
 	}
 }
@@ -134,7 +136,8 @@ func TestAnErrorThatIsLongInComingIsSeen(t *testing.T) {
 type grownSite struct{ *features }
 
 func (grownSite) SizesSince(context.Context, time.Time) ([]usage.SizeDay, error) {
-	return []usage.SizeDay{{Day: "2026-11-20", Disk: 1 << 30, Tables: 5 << 20}, {Day: "2026-11-21", Disk: 3 << 30, Tables: 4 << 20}}, nil
+	return []usage.SizeDay{{Day: "2026-11-20", Disk: 1 << 30, Tables: 5 << 20},
+		{Day: "2026-11-21", Disk: 3 << 30, Tables: 4 << 20}}, nil
 }
 
 func TestUsageIsDrawn(t *testing.T) {
@@ -143,7 +146,8 @@ func TestUsageIsDrawn(t *testing.T) {
 	})
 	v := s.visitor(t).signIn("admin")
 	for _, path := range []string{"/admin", "/admin/usage"} {
-		v.get(path).sees("3.0 GiB, 2.0 GiB more than on 2026-11-20", "4.0 MiB, 1.0 MiB less than on 2026-11-20", "2026-11-21: 3.0 GiB")
+		v.get(path).sees("3.0 GiB, 2.0 GiB more than on 2026-11-20", "4.0 MiB, 1.0 MiB less than on 2026-11-20",
+			"2026-11-21: 3.0 GiB")
 	}
 }
 
@@ -160,12 +164,14 @@ func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 		if !p.DryRun {
 			ran.Add(1)
 		}
-		return jobs.SetResult(ctx, map[string]any{"dryRun": p.DryRun, "runs": 4321, "workers": 0, "rows": map[string]int{"sessions": 7}, "bytes": 2 << 20})
+		return jobs.SetResult(ctx, map[string]any{"dryRun": p.DryRun, "runs": 4321, "workers": 0,
+			"rows": map[string]int{"sessions": 7}, "bytes": 2 << 20})
 	})
-	jobs.Handle(s.registry, jobs.Kind[payload]{Name: "maintenance.cleanup", Queue: "cmsjobs"}, func(ctx context.Context, _ jobs.Job, p payload) error {
-		jobs.FollowUp(ctx, clean.New(p))
-		return nil
-	})
+	jobs.Handle(s.registry, jobs.Kind[payload]{Name: "maintenance.cleanup", Queue: "cmsjobs"},
+		func(ctx context.Context, _ jobs.Job, p payload) error {
+			jobs.FollowUp(ctx, clean.New(p))
+			return nil
+		})
 	v := s.visitor(t).signIn("admin")
 	for _, jobType := range []string{"queue.clean", "maintenance.cleanup"} {
 		v.get("/admin/usage").press(`id="do-`+jobType+`"`).sees("Old runs", "4\u202f321", "Rows of sessions", "2.0 MiB")
@@ -188,9 +194,12 @@ func TestTickedJobsAreChangedAndNoOthers(t *testing.T) {
 		ids = append(ids, s.enqueue(`{"type":"cache.clear","delay":600}`))
 	}
 	v := s.visitor(t).signIn("admin")
-	verification := attributes(inputTag.FindString(v.get("/admin/jobs?status=queued").page[strings.Index(v.page, `id="chosen"`):]))["value"]
-	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"}, "sure": {"yes"}}).sees("No job is selected", `class="notice fault"`)
-	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"}, "ids": ids[:2]}).sees("2 waiting jobs will leave").press("sure").sees("2 jobs cancelled")
+	verification := attributes(
+		inputTag.FindString(v.get("/admin/jobs?status=queued").page[strings.Index(v.page, `id="chosen"`):]))["value"]
+	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"},
+		"sure": {"yes"}}).sees("No job is selected", `class="notice fault"`)
+	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"},
+		"ids": ids[:2]}).sees("2 waiting jobs will leave").press("sure").sees("2 jobs cancelled")
 	if n := s.due(); n != 0 {
 		t.Errorf("%d are due", n)
 	}

@@ -148,7 +148,8 @@ func (v *visitor) signIn(role string) *visitor {
 func TestAPersonSignsInWhereHeWantedToGo(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	v := s.visitor(t)
-	if v.get("/admin/jobs?status=failed"); v.status != http.StatusUnauthorized || !strings.Contains(v.page, `name="password"`) {
+	if v.get("/admin/jobs?status=failed"); v.status != http.StatusUnauthorized ||
+		!strings.Contains(v.page, `name="password"`) {
 		t.Fatalf("%d %s", v.status, v.page)
 	}
 	if v.press("password", "name", "viewer", "password", "wrong"); v.status != http.StatusUnauthorized {
@@ -169,7 +170,8 @@ func TestAPersonSignsInWhereHeWantedToGo(t *testing.T) {
 	if v.get("/"); v.at != "/admin" {
 		t.Errorf("/ leads to %s", v.at)
 	}
-	v.post("/admin/sign-in", url.Values{"name": {"admin"}, "password": {"right"}, "next": {"https://evil.example/admin"}})
+	v.post("/admin/sign-in", url.Values{"name": {"admin"}, "password": {"right"},
+		"next": {"https://evil.example/admin"}})
 	if v.at != "/admin" {
 		t.Errorf("led away to %s", v.at)
 	}
@@ -209,7 +211,8 @@ func TestThePagesOfJobs(t *testing.T) {
 	v.get("/admin/jobs/"+id+"/edit").sees("•••").press("payload", "payload", `{"to":"c@d.example","password":"•••"}`)
 	v.sees("A new job is in the queue")
 	var password int
-	if err := s.db.Get(&password, "SELECT COUNT(*) FROM jobs WHERE payload LIKE '%hunter2%'"); err != nil || password != 1 {
+	if err := s.db.Get(&password, "SELECT COUNT(*) FROM jobs WHERE payload LIKE '%hunter2%'"); err != nil ||
+		password != 1 {
 		t.Errorf("the edited job lost its secret: %d %v", password, err)
 	}
 	s.work()
@@ -223,7 +226,9 @@ func TestThePagesOfJobs(t *testing.T) {
 func TestTheExportOfFailedJobsHasThemAll(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	for i := range 620 {
-		s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"%d@b.example","subject":"fail","password":"hunter2"}}`, i))
+		s.enqueue(
+			fmt.Sprintf(`{"type":"mail.send","payload":{"to":"%d@b.example","subject":"fail","password":"hunter2"}}`,
+				i))
 	}
 	s.work()
 	a := s.admin("GET", "/admin/failed/export", nil).want(t, 200)

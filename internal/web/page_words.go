@@ -27,9 +27,11 @@ func (s *Server) functions(lang locale.Printer, a assets) template.FuncMap {
 		"num":    format.Number[int64],
 		"count":  func(n int) string { return format.Number(int64(n)) },
 		"bytes":  format.Bytes,
-		"pretty": Pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape, "firstline": format.FirstLine,
-		"rate":    func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
-		"percent": format.Percent, "dict": dict, "languages": locale.Languages, "menu": func(part string) []MenuEntry {
+		"pretty": Pretty, "short": short, "path": url.PathEscape, "query": url.QueryEscape,
+		"firstline": format.FirstLine,
+		"rate":      func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
+		"percent":   format.Percent, "dict": dict, "languages": locale.Languages,
+		"menu": func(part string) []MenuEntry {
 			return menu(s.cfg.Features, map[string]Group{"queue": Queue, "administration": Administration}[part])
 		}, "name": lang.Name, "join": strings.Join,
 		"statuses": StatusNames,
@@ -91,7 +93,8 @@ func moments(lang locale.Printer, now, t time.Time) template.HTML {
 		text = lang.Text("time.ago", format.Duration(d))
 	}
 	t = t.UTC()
-	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s</time>`, t.Format(time.RFC3339), t.Format("2006-01-02 15:04:05"), template.HTMLEscapeString(text)))
+	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%s UTC">%s</time>`, t.Format(time.RFC3339),
+		t.Format("2006-01-02 15:04:05"), template.HTMLEscapeString(text)))
 }
 
 // Pretty indents JSON; templates escape it, so it need not escape itself.
@@ -137,18 +140,21 @@ func (v *pageView) Act(scope, path, key string, pairs ...string) template.HTML {
 		case "id":
 			id = ` id="` + template.HTMLEscapeString(pairs[i+1]) + `"`
 		default:
-			fmt.Fprintf(&out, `<input type="hidden" name="%s" value="%s">`, template.HTMLEscapeString(pairs[i]), template.HTMLEscapeString(pairs[i+1]))
+			fmt.Fprintf(&out, `<input type="hidden" name="%s" value="%s">`, template.HTMLEscapeString(pairs[i]),
+				template.HTMLEscapeString(pairs[i+1]))
 		}
 	}
-	fmt.Fprintf(&out, `<button type="submit" class="%s"%s>%s</button></form>`, template.HTMLEscapeString(class), id, template.HTMLEscapeString(v.T(key)))
+	fmt.Fprintf(&out, `<button type="submit" class="%s"%s>%s</button></form>`, template.HTMLEscapeString(class), id,
+		template.HTMLEscapeString(v.T(key)))
 	return template.HTML(out.String())
 }
 
 // Hidden are the fields that every form has: the token that says it is ours, and
 // where to go back to.
 func (v *pageView) Hidden() template.HTML {
-	return template.HTML(fmt.Sprintf(`<input type="hidden" name="%s" value="%s"><input type="hidden" name="back" value="%s">`,
-		formTokenField, template.HTMLEscapeString(v.CSRF), template.HTMLEscapeString(v.Here)))
+	return template.HTML(
+		fmt.Sprintf(`<input type="hidden" name="%s" value="%s"><input type="hidden" name="back" value="%s">`,
+			formTokenField, template.HTMLEscapeString(v.CSRF), template.HTMLEscapeString(v.Here)))
 }
 
 // named translates a word of another package where the catalogue has it, and
@@ -161,5 +167,7 @@ func named(lang locale.Printer, prefix string) func(string) string {
 
 // shareBar is a thin bar, as long as n is of top.
 func shareBar(n, top int64) template.HTML {
-	return template.HTML(fmt.Sprintf(`<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="low" width="%d" height="6" rx="2"/></svg>`, max(format.Percent(n, top), 1)))
+	return template.HTML(
+		fmt.Sprintf(
+			`<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="low" width="%d" height="6" rx="2"/></svg>`, max(format.Percent(n, top), 1)))
 }

@@ -11,8 +11,10 @@ import (
 )
 
 // parts are the pages that need nothing in their path.
-var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/queues", "/admin/workers", "/admin/schedules", "/admin/enqueue", "/admin/backups",
-	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/usage", "/admin/webhooks", "/admin/settings", "/admin/tokens", "/admin/audit"}
+var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/queues", "/admin/workers",
+	"/admin/schedules", "/admin/enqueue", "/admin/backups",
+	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/usage", "/admin/webhooks",
+	"/admin/settings", "/admin/tokens", "/admin/audit"}
 
 // TestEveryPageStandsWithAndWithoutItsPorts walks all pages in both languages.
 func TestEveryPageStandsWithAndWithoutItsPorts(t *testing.T) {
@@ -29,11 +31,15 @@ func TestEveryPageStandsWithAndWithoutItsPorts(t *testing.T) {
 					t.Errorf("%s, %s holds %q", name, path, bad)
 				}
 			}
-			if name == "bare" && regexp.MustCompile(`/admin/(workers|schedules|backups|mail|media|sitemap|analytics|webhooks|settings)$`).MatchString(path) {
+			if name == "bare" &&
+				regexp.MustCompile(
+					`/admin/(workers|schedules|backups|mail|media|sitemap|analytics|webhooks|settings)$`).MatchString(
+					path) {
 				v.sees("Not configured")
 			}
 		}
-		v.post("/admin/look", url.Values{"lang": {"vi"}, "theme": {"dark"}, "back": {"/admin/jobs"}}).sees(`<html lang="vi" data-theme="dark">`, "Công việc")
+		v.post("/admin/look", url.Values{"lang": {"vi"}, "theme": {"dark"}, "back": {"/admin/jobs"}}).sees(
+			`<html lang="vi" data-theme="dark">`, "Công việc")
 		if v.at != "/admin/jobs" {
 			t.Errorf("look leads to %s", v.at)
 		}
@@ -61,9 +67,12 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v := s.visitor(t).signIn("admin")
 	v.get("/admin/queues").press("q-cmsjobs").sees("1 job waits in it").press("sure").sees("is paused", "Continue")
 	v.press("q-cmsjobs").sees("is active again")
-	v.get("/admin/queues").press("x-cmsjobs").sees("1 waiting job will leave its queue").press("sure").sees("1 job cancelled")
-	v.get("/admin/workers").sees("host:1:a").press("w-host:1:a").sees("0 workers remain").press("sure").sees("stops when its jobs are done")
-	v.get("/admin/workers").press(`id="restart"`).sees("1 live worker will finish").press("sure").sees("The workers restart")
+	v.get("/admin/queues").press("x-cmsjobs").sees("1 waiting job will leave its queue").press("sure").sees(
+		"1 job cancelled")
+	v.get("/admin/workers").sees("host:1:a").press("w-host:1:a").sees("0 workers remain").press("sure").sees(
+		"stops when its jobs are done")
+	v.get("/admin/workers").press(`id="restart"`).sees("1 live worker will finish").press("sure").sees(
+		"The workers restart")
 	v.get("/admin/schedules").sees("daily at 02:00").press("run-sitemap")
 	if !strings.HasPrefix(v.at, "/admin/schedules?job=") {
 		t.Errorf("at %s", v.at)
@@ -71,21 +80,27 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/schedules").press("stop-sitemap").sees("is changed", "Paused").press("go-sitemap").sees("is changed")
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "never").sees2("cannot be read")
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "0 3 * * *", "payload", "{}").sees("is changed")
-	v.get("/admin/backups").press("d-b.tar.zst").sees("5 B", "Type “delete”").press("sure", "typed", "nope").sees("The text does not match")
+	v.get("/admin/backups").press("d-b.tar.zst").sees("5 B", "Type “delete”").press("sure", "typed", "nope").sees(
+		"The text does not match")
 	v.press("sure", "typed", "delete").sees("The backup is deleted")
-	v.get("/admin/backups").sees("Last verified restore", "40h old", `download`).press("tables-b.tar.zst").sees("replaces 4 tables of the database cms", "50 rows now and 60", "creates 2 files and overwrites 3", "A backup of the present state is made first", "Type “cms-database”")
+	v.get("/admin/backups").sees("Last verified restore", "40h old", `download`).press("tables-b.tar.zst").sees(
+		"replaces 4 tables of the database cms", "50 rows now and 60", "creates 2 files and overwrites 3",
+		"A backup of the present state is made first", "Type “cms-database”")
 	v.press("sure", "typed", "cms").sees("The text does not match").press("sure", "typed", "cms-database")
 	if !strings.HasPrefix(v.at, "/admin/backups?job=") {
 		t.Errorf("at %s", v.at)
 	}
-	if v.get("/admin/backups").press("files-b.tar.zst").sees("creates 2 files"); strings.Contains(v.page, "tables of the database") {
+	if v.get("/admin/backups").press("files-b.tar.zst").sees("creates 2 files"); strings.Contains(v.page,
+		"tables of the database") {
 		t.Error("files alone replace tables")
 	}
 	v.get("/admin/backups").press(`id="restore-b.tar.zst"`).sees("overwrites up to 3 files")
 	v.get("/admin/mail").press("m-1").sees("once more").press("sure")
 	v.get("/admin/mail").press(`id="address"`, "address", "x@y.example").sees("gets no more mail")
-	v.get("/admin/mail").press("/admin/suppressions/remove").sees("will get mail again").press("sure").sees("gets mail again")
-	v.get("/admin/media").press(`value="all"`).sees("All thumbnails of 3 pictures").press("sure").sees("3 jobs enqueued")
+	v.get("/admin/mail").press("/admin/suppressions/remove").sees("will get mail again").press("sure").sees(
+		"gets mail again")
+	v.get("/admin/media").press(`value="all"`).sees("All thumbnails of 3 pictures").press("sure").sees(
+		"3 jobs enqueued")
 	v.get("/admin/usage").press(`id="dry-cache.clear"`).sees("cache.clear", "Waiting to start")
 	v.get("/admin/usage").press(`id="do-cache.clear"`).sees("will be emptied").press("sure").sees("Waiting to start")
 	v.get("/admin/webhooks").press(`id="url"`, "url", "https://x.example/hook", "events", "job.failed")
@@ -93,7 +108,8 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/webhooks").press(`name="enabled"`).sees("The webhook is changed")
 	v.press("/admin/webhooks/1/delete").sees("gets no more events").press("sure").sees("The webhook is deleted")
 	v.get("/admin/webhooks").press("/admin/deliveries/1/redeliver")
-	v.get("/admin/tokens").press(`id="name"`, "name", "shop", "scope", "enqueue", "type", "cache.clear", "life", "720h").sees("cmsj_", "shop", "cache.clear")
+	v.get("/admin/tokens").press(`id="name"`, "name", "shop", "scope", "enqueue", "type", "cache.clear", "life",
+		"720h").sees("cmsj_", "shop", "cache.clear")
 	secret := regexp.MustCompile(`cmsj_[0-9a-f]{40}`).FindString(v.page)
 	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(secret)).want(t, 201)
 	s.do("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b"}}`, bearer(secret)).want(t, 403)
@@ -104,7 +120,8 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	s.do("POST", "/api/v1/jobs", `{"type":"cache.clear"}`, bearer(secret)).want(t, 401)
 	v.get("/admin/tokens").press(`id="name"`, "name", "x", "scope", "root").sees2("No scope is named")
 	v.get("/admin/settings").sees("mail.password", "•••")
-	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart", "tokens.create", "tokens.revoke")
+	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart", "tokens.create",
+		"tokens.revoke")
 	if strings.Contains(v.page, "hunter2") || strings.Contains(v.page, "whsec_hidden") {
 		t.Error("a secret is shown")
 	}
@@ -114,7 +131,8 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 func TestAFormOfAnotherSiteDoesNothing(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	v := s.visitor(t).signIn("admin")
-	for _, path := range []string{"/admin/queues/cmsjobs/pause", "/admin/start", "/admin/jobs/bulk", "/admin/sign-out"} {
+	for _, path := range []string{"/admin/queues/cmsjobs/pause", "/admin/start", "/admin/jobs/bulk",
+		"/admin/sign-out"} {
 		if v.post(path, url.Values{"sure": {"yes"}, "type": {"cache.clear"}}); v.status != http.StatusForbidden {
 			t.Errorf("%s: %d", path, v.status)
 		}
@@ -128,15 +146,21 @@ const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'</textarea
 func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, hostile)
 	quoted := strings.ReplaceAll(evil, `"`, `\"`)
-	waiting := s.enqueue(`{"type":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted + `"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
-	failing := s.enqueue(`{"type":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted + `"}}`)
-	done := s.enqueue(`{"type":"mail.send","payload":{"to":"@` + quoted + `"}}`) // its result and its log line have it too
+	waiting := s.enqueue(`{"type":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted +
+		`"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
+	failing := s.enqueue(`{"type":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted +
+		`"}}`)
+	// its result and its log line have it too
+	done := s.enqueue(`{"type":"mail.send","payload":{"to":"@` + quoted + `"}}`)
 	s.work()
 	v := s.visitor(t).signIn("admin")
 	v.press("/admin/look", "lang", evil, "theme", evil, "back", "/admin?"+url.QueryEscape(evil))
-	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+done, "/admin/jobs/"+failing+"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
-	for _, field := range []string{"text", "type", "queue", "status", "since", "until", "cause", "cursor", "range", "job", "status", "actor", "action", "target", "type"} {
-		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit", "/admin/enqueue", "/admin/analytics"} {
+	paths := append(parts, "/admin/jobs/"+waiting, "/admin/jobs/"+failing, "/admin/jobs/"+done, "/admin/jobs/"+failing+
+		"/edit", "/admin/mail/1", "/admin/schedules/sitemap")
+	for _, field := range []string{"text", "type", "queue", "status", "since", "until", "cause", "cursor", "range",
+		"job", "status", "actor", "action", "target", "type"} {
+		for _, path := range []string{"/admin", "/admin/jobs", "/admin/failed", "/admin/mail", "/admin/audit",
+			"/admin/enqueue", "/admin/analytics"} {
 			paths = append(paths, path+"?"+field+"="+url.QueryEscape(evil))
 		}
 	}
@@ -157,7 +181,8 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	}
 	for _, path := range []string{"/admin/mail/1/preview", "/admin/mail/templates/body?name=welcome"} {
 		a := s.admin("GET", path, nil).want(t, 200)
-		if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") || !strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
+		if policy := a.header.Get("Content-Security-Policy"); !strings.Contains(policy, "sandbox") ||
+			!strings.Contains(policy, "default-src 'none'") || strings.Contains(policy, "script-src") {
 			t.Errorf("%s: the preview's policy is %q", path, policy)
 		}
 	}
@@ -166,7 +191,8 @@ func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 func TestAJobThatWaitsForWhatIsOutSaysSo(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	s.enqueue(`{"type":"mail.send","delay":60,"payload":{"to":"a@b.example"}}`)
-	s.visitor(t).signIn("viewer").get("/admin/jobs?status=queued").sees("“smtp” is unreachable; its jobs wait until it responds.")
+	s.visitor(t).signIn("viewer").get("/admin/jobs?status=queued").sees("“smtp” is unreachable; its jobs wait until " +
+		"it responds.")
 }
 
 func TestMailTemplatesAreShownFilledIn(t *testing.T) {
@@ -174,8 +200,10 @@ func TestMailTemplatesAreShownFilledIn(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	v := s.visitor(t).signIn("viewer")
 	v.get("/admin/mail").sees(`href="/admin/mail/templates"`)
-	v.get("/admin/mail/templates").sees("welcome", "Shipped", "promo", "Yours", "name=promo&amp;locale=vi", "name=cms%3aplugins%2fcontact%2fnotice", "The CMS")
-	v.get("/admin/mail/templates?name=welcome&locale=vi").sees("Welcome vi", "Hello Ann", `sandbox=""`, `src="/admin/mail/templates/body?locale=vi&amp;name=welcome"`, `&#34;name&#34;: &#34;Ann&#34;`)
+	v.get("/admin/mail/templates").sees("welcome", "Shipped", "promo", "Yours", "name=promo&amp;locale=vi",
+		"name=cms%3aplugins%2fcontact%2fnotice", "The CMS")
+	v.get("/admin/mail/templates?name=welcome&locale=vi").sees("Welcome vi", "Hello Ann", `sandbox=""`,
+		`src="/admin/mail/templates/body?locale=vi&amp;name=welcome"`, `&#34;name&#34;: &#34;Ann&#34;`)
 	if strings.Contains(v.page, "<h1>Hello</h1>") {
 		t.Error("the mail's own markup stands in our page")
 	}

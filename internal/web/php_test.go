@@ -40,7 +40,8 @@ func testThePHPPackage(t *testing.T, engine jobstest.Engine) {
 				t.Fatal(err)
 			}
 			c := exec.CommandContext(t.Context(), php, filepath.Join("..", "..", "sdk", "php", "tests", "run.php"))
-			c.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", jobstest.Shared(t, engine).Port), "DB_DATABASE="+database)
+			c.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", jobstest.Shared(t, engine).Port), "DB_DATABASE="+
+				database)
 			out, err := c.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)
@@ -77,7 +78,8 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	claimed, err := store.Claim(t.Context(), jobs.ClaimRequest{Worker: "t", Queues: []string{"cmsjobs"}, Limit: 50, Lease: 90 * time.Second})
+	claimed, err := store.Claim(t.Context(), jobs.ClaimRequest{Worker: "t", Queues: []string{"cmsjobs"}, Limit: 50,
+		Lease: 90 * time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,16 +89,19 @@ func checkPHPRows(t *testing.T, db *jobstest.Database, facade, helper string) {
 		if c.Fault != nil {
 			t.Errorf("%s: %v", c.Job.Type, c.Fault)
 		}
-		if c.Job.Type == "mail.send" && (c.Job.UUID != facade || c.Job.MaxAttempts != 5 || !strings.Contains(string(c.Job.Metadata), "7")) {
+		if c.Job.Type == "mail.send" && (c.Job.UUID != facade || c.Job.MaxAttempts != 5 ||
+			!strings.Contains(string(c.Job.Metadata), "7")) {
 			t.Errorf("%+v", c.Job)
 		}
 	}
 	// Once the settings' cache by a request, twice all of it: by a request and a command.
 	const cleared = `{"tags":["settings"],"clearAll":false}{"tags":[],"clearAll":true}{"tags":[],"clearAll":true}`
-	if len(claimed) != 5 || !strings.Contains(jobTypes["mail.send"], "Grüße 🎉") || !strings.Contains(jobTypes["media.processImage"], `"news/a.jpg"`) || jobTypes["cache.clear"] != cleared {
+	if len(claimed) != 5 || !strings.Contains(jobTypes["mail.send"], "Grüße 🎉") ||
+		!strings.Contains(jobTypes["media.processImage"], `"news/a.jpg"`) || jobTypes["cache.clear"] != cleared {
 		t.Errorf("due now: %v", jobTypes)
 	}
-	waiting, err := history.New(found).Jobs(t.Context(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}}, jobs.Page{Limit: 50})
+	waiting, err := history.New(found).Jobs(t.Context(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}},
+		jobs.Page{Limit: 50})
 	if err != nil || len(waiting.Items) != 2 { // one sitemap for three changes, one hour's cache.clear
 		t.Errorf("%d wait (%v)", len(waiting.Items), err)
 	}

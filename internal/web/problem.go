@@ -49,7 +49,8 @@ func (p *Problem) Error() string { return fmt.Sprintf("%d %s: %s", p.Status, p.T
 func (p *Problem) Unwrap() error { return p.cause }
 
 func httpError(status int, format string, args ...any) *Problem {
-	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status, Detail: fmt.Sprintf(format, args...), form: format, args: args}
+	return &Problem{Type: "about:blank", Title: http.StatusText(status), Status: status,
+		Detail: fmt.Sprintf(format, args...), form: format, args: args}
 }
 
 func fieldError(status int, field, format string, args ...any) *Problem {
@@ -76,7 +77,8 @@ func problemOf(err error) *Problem {
 	case errors.As(err, &refused):
 		return refusal(refused)
 	case errors.As(err, &tooLarge):
-		return httpError(http.StatusRequestEntityTooLarge, "The body has more than %d bytes. Put large things into a file and name it.", tooLarge.Limit)
+		return httpError(http.StatusRequestEntityTooLarge, "The body has more than %d bytes. Put large things into a "+
+			"file and name it.", tooLarge.Limit)
 	case errors.As(err, &throttled):
 		p = httpError(http.StatusTooManyRequests, "%s", Sentence(throttled.Error()))
 		p.retryAfter = int(math.Ceil(throttled.RetryAfter.Seconds()))
@@ -92,7 +94,8 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, jobs.ErrConflict):
 		return httpError(http.StatusConflict, "%s", Sentence(err.Error()))
 	case errors.Is(err, ErrUnavailable):
-		p = httpError(http.StatusServiceUnavailable, "The backup destination is unreachable. Check its address, its keys and the network, then try again. Cause: %s", err)
+		p = httpError(http.StatusServiceUnavailable, "The backup destination is unreachable. Check its address, its "+
+			"keys and the network, then try again. Cause: %s", err)
 		p.retryAfter = 30
 	case errors.As(err, &http400):
 		return httpError(http400.Code, "%s", Sentence(fmt.Sprint(http400.Message)))
@@ -100,7 +103,8 @@ func problemOf(err error) *Problem {
 		p = httpError(http.StatusServiceUnavailable, "The answer took too long. Try again, or ask for less.")
 		p.retryAfter = 5
 	default:
-		p = httpError(http.StatusInternalServerError, "Something went wrong here. The log has the details under this answer's instance.")
+		p = httpError(http.StatusInternalServerError, "Something went wrong here. The log has the details under this "+
+			"answer's instance.")
 	}
 	p.cause = err
 	return p
@@ -125,7 +129,9 @@ func refusal(r *ops.Refusal) *Problem {
 func (s *Server) problemOf(err error) *Problem {
 	p := problemOf(err)
 	if p.Status == http.StatusInternalServerError && s.cfg.Unavailable != nil && s.cfg.Unavailable(err) {
-		p = httpError(http.StatusServiceUnavailable, "The database is unavailable. Try again in a few seconds; a request with the same Idempotency-Key never makes a second job. If it lasts, start the database or check database.dsn: cmsjobs doctor names the cause.")
+		p = httpError(http.StatusServiceUnavailable, "The database is unavailable. Try again in a few seconds; a "+
+			"request with the same Idempotency-Key never makes a second job. If it lasts, start the database or "+
+			"check database.dsn: cmsjobs doctor names the cause.")
 		p.retryAfter, p.cause = 10, err
 	}
 	return p

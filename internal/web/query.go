@@ -62,8 +62,10 @@ func written(c echo.Context) ops.Filter { return ops.FilterOf(compat.Query(c.Que
 // filter reads the query's filter with its times.
 func (s *Server) filter(c echo.Context) (jobs.Filter, error) {
 	f, err := written(c).Parse(s.cfg.Now())
-	if err == nil && f.Text != "" && !who(c).Scopes.Has(access.Operate) { // what is masked would be found letter by letter
-		return f, fieldError(http.StatusForbidden, "text", "Searching the texts of jobs needs the scope %q.", access.Operate)
+	// what is masked would be found letter by letter
+	if err == nil && f.Text != "" && !who(c).Scopes.Has(access.Operate) {
+		return f, fieldError(http.StatusForbidden, "text", "Searching the texts of jobs needs the scope %q.",
+			access.Operate)
 	}
 	return f, err
 }
@@ -83,7 +85,8 @@ func body(c echo.Context, into any) error {
 
 func rawBody(c echo.Context) ([]byte, error) {
 	if t := c.Request().Header.Get(echo.HeaderContentType); t != "" && !strings.HasPrefix(t, "application/json") {
-		return nil, httpError(http.StatusUnsupportedMediaType, "Send JSON (Content-Type: application/json), not %q.", clip(t, 60))
+		return nil, httpError(http.StatusUnsupportedMediaType, "Send JSON (Content-Type: application/json), not %q.",
+			clip(t, 60))
 	}
 	raw, err := io.ReadAll(c.Request().Body)
 	if err != nil {
@@ -192,10 +195,12 @@ func repeatedKey(raw []byte) (string, bool) {
 func bodyProblem(err error) error {
 	var wrongType *json.UnmarshalTypeError
 	if errors.As(err, &wrongType) {
-		return fieldError(http.StatusUnprocessableEntity, wrongType.Field, "%s must be %s, not a JSON %s.", wrongType.Field, article(wrongType.Type.Kind().String()), wrongType.Value)
+		return fieldError(http.StatusUnprocessableEntity, wrongType.Field, "%s must be %s, not a JSON %s.",
+			wrongType.Field, article(wrongType.Type.Kind().String()), wrongType.Value)
 	}
 	if name, found := strings.CutPrefix(err.Error(), "json: unknown field "); found {
-		return fieldError(http.StatusUnprocessableEntity, strings.Trim(name, `"`), "There is no field %s here. What the handler needs belongs into \"payload\".", clip(name, 60))
+		return fieldError(http.StatusUnprocessableEntity, strings.Trim(name, `"`),
+			"There is no field %s here. What the handler needs belongs into \"payload\".", clip(name, 60))
 	}
 	return httpError(http.StatusBadRequest, "The body is not JSON: %s.", strings.TrimPrefix(err.Error(), "json: "))
 }
@@ -263,7 +268,8 @@ func idParam(c echo.Context) (string, error) {
 // nameParam reads a path parameter that is a name and may hold any character.
 func nameParam(c echo.Context, name string) (string, error) {
 	value, err := url.PathUnescape(c.Param(name))
-	if err != nil || value == "" || len(value) > 191 || !utf8.ValidString(value) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' }) {
+	if err != nil || value == "" || len(value) > 191 || !utf8.ValidString(value) ||
+		strings.ContainsFunc(value, func(r rune) bool { return r < ' ' }) {
 		return "", fmt.Errorf("the %s: %w", name, jobs.ErrNotFound)
 	}
 	setAuditTarget(c, value, "")

@@ -61,7 +61,8 @@ func (r *rates) spent(caller string) error {
 }
 
 func (r *rates) tooMany(wait time.Duration) error {
-	p := httpError(http.StatusTooManyRequests, "More than %d requests a second. Wait, or enqueue many jobs in one request (POST /api/v1/jobs/batch).", r.perSecond)
+	p := httpError(http.StatusTooManyRequests, "More than %d requests a second. Wait, or enqueue many jobs in one "+
+		"request (POST /api/v1/jobs/batch).", r.perSecond)
 	p.retryAfter = int(math.Ceil(wait.Seconds()))
 	return p
 }

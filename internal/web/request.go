@@ -294,7 +294,9 @@ func FailureGroups(ctx context.Context, c Config, cache *answers.Cache, f jobs.F
 // asks for the same.
 func failureGroups(c Config, f jobs.Filter) (key string, ask func(context.Context) ([]jobs.FailureGroup, error)) {
 	f.Since, f.Until = f.Since.Truncate(time.Minute), f.Until.Truncate(time.Minute)
-	return fmt.Sprintf("groups %+v", f), func(ctx context.Context) ([]jobs.FailureGroup, error) { return c.History.Groups(ctx, f) }
+	return fmt.Sprintf("groups %+v", f), func(ctx context.Context) ([]jobs.FailureGroup, error) {
+		return c.History.Groups(ctx, f)
+	}
 }
 
 // Affected says how many things a request changed.

@@ -36,13 +36,15 @@ func (s *site) callers() map[string]struct {
 // from the routes themselves, so none can be forgotten.
 func TestEveryRouteHasItsScope(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse } // where a form leads to has its own rights
+	// where a form leads to has its own rights
+	s.http.Client().CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	for name, c := range s.callers() {
 		for _, r := range allRoutes() {
 			if r.Name == "session.create" {
 				continue // refuses by its body, not by the route
 			}
-			path := strings.NewReplacer(":id", "0b3e8c1e-0000-4000-8000-000000000000", ":name", "none", ":address", "x@y.example").Replace(r.Path)
+			path := strings.NewReplacer(":id", "0b3e8c1e-0000-4000-8000-000000000000", ":name", "none", ":address",
+				"x@y.example").Replace(r.Path)
 			var body any
 			if r.Changes() {
 				body = "{}"
@@ -60,12 +62,14 @@ func TestEveryRouteHasItsScope(t *testing.T) {
 			case a.status >= 500:
 				t.Errorf("%s, %s %s: %d %s", name, r.Method, r.Path, a.status, a.body)
 			}
-			for header, value := range map[string]string{"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
+			for header, value := range map[string]string{"X-Content-Type-Options": "nosniff",
+				"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
 				if a.header.Get(header) != value {
 					t.Errorf("%s %s: %s is %q", r.Method, r.Path, header, a.header.Get(header))
 				}
 			}
-			if !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") || a.header.Get("Access-Control-Allow-Origin") != "" {
+			if !strings.Contains(a.header.Get("Content-Security-Policy"), "default-src 'none'") ||
+				a.header.Get("Access-Control-Allow-Origin") != "" {
 				t.Errorf("%s %s: %v", r.Method, r.Path, a.header)
 			}
 		}
@@ -84,7 +88,8 @@ func TestNoRouteRestsOnAPartThatIsNotThere(t *testing.T) {
 			body = "{}"
 		}
 		a := s.admin(r.Method, path, body)
-		if a.status >= 500 || r.Needs != "" && (a.status != http.StatusNotFound || !strings.Contains(string(a.body), string(r.Needs))) {
+		if a.status >= 500 || r.Needs != "" &&
+			(a.status != http.StatusNotFound || !strings.Contains(string(a.body), string(r.Needs))) {
 			t.Errorf("%s %s, which needs %q: %d %.300s", r.Method, r.Path, r.Needs, a.status, a.body)
 		}
 	}

@@ -79,24 +79,33 @@ func Routes(features []Feature) []Route {
 func sessionRoutes() []Route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
 	page := func(path, name, summary string, handle func(*Server, echo.Context) error) Route {
-		return Route{Method: get, Path: path, Name: name, Summary: summary, Page: true, Type: "text/html", handle: handle}
+		return Route{Method: get, Path: path, Name: name, Summary: summary, Page: true, Type: "text/html",
+			handle: handle}
 	}
 	form := func(path, name, summary string, handle func(*Server, echo.Context) error) Route {
-		return Route{Method: post, Path: path, Name: name, Summary: summary, Page: true, Type: "text/html", handle: handle}
+		return Route{Method: post, Path: path, Name: name, Summary: summary, Page: true, Type: "text/html",
+			handle: handle}
 	}
 	look := form("/admin/look", "pages.look", "Choose theme and language.", (*Server).preferences)
 	look.Quiet = true
 	return []Route{
-		{Method: post, Path: "/api/v1/session", Name: "session.create", Summary: "Sign in by name and password; the session comes as a cookie.", Body: SignInRequest{}, Answer: SessionView{}, Status: http.StatusCreated, handle: (*Server).signIn},
-		{Method: get, Path: "/api/v1/session", Name: "session.show", Summary: "Who am I, and what may I do?", Answer: SessionView{}, handle: (*Server).session},
-		{Method: del, Path: "/api/v1/session", Name: "session.delete", Summary: "Sign out.", Status: http.StatusNoContent, handle: (*Server).signOut},
+		{Method: post, Path: "/api/v1/session", Name: "session.create", Summary: "Sign in by name and password; the " +
+			"session comes as a cookie.", Body: SignInRequest{}, Answer: SessionView{}, Status: http.StatusCreated,
+			handle: (*Server).signIn},
+		{Method: get, Path: "/api/v1/session", Name: "session.show", Summary: "Who am I, and what may I do?",
+			Answer: SessionView{}, handle: (*Server).session},
+		{Method: del, Path: "/api/v1/session", Name: "session.delete", Summary: "Sign out.",
+			Status: http.StatusNoContent, handle: (*Server).signOut},
 		page("/admin/sign-in", "pages.signIn", "The sign-in form.", (*Server).signInPage),
 		form("/admin/sign-in", "session.create", "Sign in.", (*Server).signInByForm),
 		form("/admin/sign-out", "session.delete", "Sign out.", (*Server).signOutByForm),
 		look,
-		{Method: get, Path: "/api/v1/events", Name: "events.stream", Summary: "Live changes as server-sent events: stats, job, run.", Scope: access.Read, Stream: true, Type: "text/event-stream", handle: (*Server).events},
-		{Method: get, Path: "/api/openapi.json", Name: "openapi.document", Summary: "This document.", Answer: map[string]any{}, Always: true, handle: (*Server).openAPI},
-		{Method: get, Path: "/api/docs", Name: "openapi.page", Summary: "This document, to be read.", Type: "text/html", Always: true, handle: (*Server).docs},
+		{Method: get, Path: "/api/v1/events", Name: "events.stream", Summary: "Live changes as server-sent events: " +
+			"stats, job, run.", Scope: access.Read, Stream: true, Type: "text/event-stream", handle: (*Server).events},
+		{Method: get, Path: "/api/openapi.json", Name: "openapi.document", Summary: "This document.",
+			Answer: map[string]any{}, Always: true, handle: (*Server).openAPI},
+		{Method: get, Path: "/api/docs", Name: "openapi.page", Summary: "This document, to be read.",
+			Type: "text/html", Always: true, handle: (*Server).docs},
 	}
 }
 

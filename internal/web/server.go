@@ -112,8 +112,9 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) check() error {
-	for name, missing := range map[string]bool{"Enqueuer": c.Enqueuer == nil, "Registry": c.Registry == nil, "Ledger": c.Ledger == nil,
-		"Gate": c.Gate == nil || c.Gate.Store == nil, "Now": c.Now == nil, "Log": c.Log == nil} {
+	for name, missing := range map[string]bool{"Enqueuer": c.Enqueuer == nil, "Registry": c.Registry == nil,
+		"Ledger": c.Ledger == nil,
+		"Gate":   c.Gate == nil || c.Gate.Store == nil, "Now": c.Now == nil, "Log": c.Log == nil} {
 		if missing {
 			return fmt.Errorf("the web server needs %s", name)
 		}
@@ -156,7 +157,8 @@ func New(cfg Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(), answers: answers.New(cfg.Now, cfg.Log), rates: newRates(cfg.Rate, cfg.Now),
+	s := &Server{cfg: cfg, echo: echo.New(), mask: mask, origin: http.NewCrossOriginProtection(),
+		answers: answers.New(cfg.Now, cfg.Log), rates: newRates(cfg.Rate, cfg.Now),
 		failures: access.NewFailures(cfg.Gate.Store), effects: effects(cfg),
 		routes: Routes(cfg.Features), missing: cfg.missing()}
 	if s.texts, err = Texts(cfg.Features); err != nil {
@@ -208,7 +210,8 @@ func extractor(trusted []netip.Prefix) echo.IPExtractor {
 	options := []echo.TrustOption{echo.TrustLoopback(false), echo.TrustLinkLocal(false), echo.TrustPrivateNet(false)}
 	for _, p := range trusted {
 		p = p.Masked()
-		options = append(options, echo.TrustIPRange(&net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}))
+		options = append(options,
+			echo.TrustIPRange(&net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}))
 	}
 	return echo.ExtractIPFromXFFHeader(options...)
 }
@@ -224,10 +227,11 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
 	defer endStreams()
 	server := &http.Server{
-		Handler: s.echo, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.cfg.Timeout, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
-		ConnContext: framing.Context,
-		BaseContext: func(net.Listener) context.Context { return streams },
-		ErrorLog:    slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
+		Handler: s.echo, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.cfg.Timeout, IdleTimeout: 2 * time.Minute,
+		MaxHeaderBytes: 32 << 10,
+		ConnContext:    framing.Context,
+		BaseContext:    func(net.Listener) context.Context { return streams },
+		ErrorLog:       slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
 	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
@@ -263,7 +267,8 @@ func (s *Server) Warm(ctx context.Context) {
 			continue
 		}
 		if err := f.Warm(ctx, s.cfg, s.answers); err != nil && ctx.Err() == nil {
-			s.cfg.Log.Debug("figures not counted in advance", "event", "web.figures_failed", "feature", f.Name, "error", err)
+			s.cfg.Log.Debug("figures not counted in advance", "event", "web.figures_failed", "feature", f.Name,
+				"error", err)
 		}
 	}
 }
@@ -313,7 +318,8 @@ func (s *Server) recover(next echo.HandlerFunc) echo.HandlerFunc {
 }
 
 // ContentPolicy lets pages load from us only, and nobody frame them.
-const ContentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+const ContentPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src " +
+	"'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 
 func (s *Server) headers(next echo.HandlerFunc) echo.HandlerFunc {
 	return func(c echo.Context) error {
@@ -379,7 +385,8 @@ func (s *Server) accessLog(next echo.HandlerFunc) echo.HandlerFunc {
 		}
 		level := slog.LevelInfo
 		fields := []any{"request", c.Response().Header().Get(echo.HeaderXRequestID), "method", c.Request().Method,
-			"path", c.Request().URL.Path, "status", status, "bytes", c.Response().Size, "duration", s.cfg.Now().Sub(start)}
+			"path", c.Request().URL.Path, "status", status, "bytes", c.Response().Size, "duration",
+			s.cfg.Now().Sub(start)}
 		switch visitor := fromVisitors(c.Request().URL.Path); {
 		case visitor:
 			if status < 500 {

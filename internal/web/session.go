@@ -37,7 +37,8 @@ func cookieName(c echo.Context) string {
 }
 
 func sessionCookie(c echo.Context, value string, life time.Duration) *http.Cookie {
-	return &http.Cookie{Name: cookieName(c), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode}
+	return &http.Cookie{Name: cookieName(c), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true,
+		Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode}
 }
 
 func (s *Server) signIn(c echo.Context) error {
@@ -49,7 +50,8 @@ func (s *Server) signIn(c echo.Context) error {
 	if err != nil {
 		return err
 	}
-	return c.JSON(http.StatusCreated, SessionView{Name: p.Name, Via: "session", Scopes: p.Role.Scopes(), Types: []string{}, FormToken: access.FormToken(session)})
+	return c.JSON(http.StatusCreated, SessionView{Name: p.Name, Via: "session", Scopes: p.Role.Scopes(),
+		Types: []string{}, FormToken: access.FormToken(session)})
 }
 
 // letIn checks a sign-in, starts a session and sets its cookie. An older
@@ -59,7 +61,8 @@ func (s *Server) letIn(c echo.Context, r SignInRequest) (string, access.Person, 
 	ctx := c.Request().Context()
 	person, err := s.cfg.Gate.SignIn(ctx, access.Login{Name: r.Name, Password: r.Password, Address: c.RealIP()})
 	if errors.Is(err, access.ErrRefused) {
-		return "", person, httpError(http.StatusUnauthorized, "Name or password is wrong, or the account has no right here.")
+		return "", person, httpError(http.StatusUnauthorized, "Name or password is wrong, or the account has no "+
+			"right here.")
 	}
 	if err != nil {
 		return "", person, err
@@ -80,7 +83,8 @@ func (s *Server) letIn(c echo.Context, r SignInRequest) (string, access.Person, 
 
 func (s *Server) session(c echo.Context) error {
 	p := who(c)
-	v := SessionView{Name: p.Name, Via: p.Via, Scopes: append([]access.Scope{}, p.Scopes...), Types: append([]string{}, p.Types...)}
+	v := SessionView{Name: p.Name, Via: p.Via, Scopes: append([]access.Scope{}, p.Scopes...),
+		Types: append([]string{}, p.Types...)}
 	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
 		v.FormToken = access.FormToken(session)
 	}

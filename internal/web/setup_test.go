@@ -76,7 +76,8 @@ var (
 
 func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*config)) *site {
 	t.Helper()
-	s := &site{t: t, db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), log: &bytes.Buffer{}, tokens: map[access.Scope]string{}}
+	s := &site{t: t, db: jobstest.Migrated(t, engine), registry: jobs.NewRegistry(), log: &bytes.Buffer{},
+		tokens: map[access.Scope]string{}}
 	ctx := context.Background()
 	if _, err := tables.CreateTables(ctx, s.db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
@@ -101,8 +102,10 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*config)) *si
 	jobpages.RegisterBulk(s.registry, s.book, s.history)
 	s.access = access.NewStore(s.db.DB, time.Now)
 	cfg := config{Config: web.Config{Enqueuer: s, Registry: s.registry, Ledger: s.history, History: s.history,
-		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now, Log: slog.New(slog.DiscardHandler), Version: "test",
-		MaskPaths: []string{"mail.send:body"}}, Service: feature.Service{Mutator: s.history, Control: ops.Control{Queues: s.history, Known: s.queueNames}}}
+		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now,
+		Log: slog.New(slog.DiscardHandler), Version: "test",
+		MaskPaths: []string{"mail.send:body"}}, Service: feature.Service{Mutator: s.history, Control: ops.Control{
+		Queues: s.history, Known: s.queueNames}}}
 	for _, change := range changes {
 		change(&cfg)
 	}
@@ -114,7 +117,8 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*config)) *si
 	s.http = httptest.NewServer(s.server.Handler())
 	t.Cleanup(s.http.Close)
 	for _, scope := range access.AllScopes() {
-		_, s.tokens[scope], err = s.access.CreateToken(ctx, access.Token{Name: "test-" + string(scope), Scopes: access.Scopes{scope}})
+		_, s.tokens[scope],
+			err = s.access.CreateToken(ctx, access.Token{Name: "test-" + string(scope), Scopes: access.Scopes{scope}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -261,7 +265,8 @@ func (s *site) work() {
 func (s *site) workOn(queue string) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{queue}, Limit: 500, Lease: 90 * time.Second})
+	claimed, err := s.store.Claim(ctx, jobs.ClaimRequest{Worker: "test", Queues: []string{queue}, Limit: 500,
+		Lease: 90 * time.Second})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -277,7 +282,8 @@ func (s *site) workOn(queue string) {
 
 func (s *site) due() (n int) {
 	s.t.Helper()
-	if err := s.db.Get(&n, fmt.Sprintf("SELECT COUNT(*) FROM jobs WHERE available_at <= %d", time.Now().Unix())); err != nil {
+	if err := s.db.Get(&n, fmt.Sprintf("SELECT COUNT(*) FROM jobs WHERE available_at <= %d",
+		time.Now().Unix())); err != nil {
 		s.t.Fatal(err)
 	}
 	return n
@@ -288,7 +294,8 @@ func (s *site) run(c jobs.Claimed) jobs.Settlement {
 	run := jobs.NewRun(time.Now)
 	start := time.Now()
 	err := entry.Run(jobs.WithRun(s.t.Context(), run), c.Job)
-	end := jobs.Settlement{Claimed: c, Outcome: jobs.Completed, Worker: "test", Started: start, Duration: time.Since(start)}
+	end := jobs.Settlement{Claimed: c, Outcome: jobs.Completed, Worker: "test", Started: start,
+		Duration: time.Since(start)}
 	end.Result, end.FollowUps = run.Result()
 	if err != nil {
 		end.Outcome, end.Error = jobs.Failed, err.Error()

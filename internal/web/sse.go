@@ -45,7 +45,8 @@ const (
 )
 
 func newLive(s *Server) *sseHub {
-	return &sseHub{server: s, listeners: map[chan event]string{}, woken: make(chan struct{}, 1), last: map[string]string{}}
+	return &sseHub{server: s, listeners: map[chan event]string{}, woken: make(chan struct{}, 1),
+		last: map[string]string{}}
 }
 
 // listen returns a channel of events and a func that ends it; false when there
@@ -126,7 +127,8 @@ func (l *sseHub) look(ctx context.Context) error {
 		return err
 	}
 	l.tell("stats", "stats", ops.Stats(stats))
-	running, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}}, jobs.Page{Limit: liveJobs, Uncounted: true})
+	running, err := s.cfg.Ledger.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}},
+		jobs.Page{Limit: liveJobs, Uncounted: true})
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,8 @@ func TestEveryFamilySpeaksItsWordsAndHearsAll(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	ids := map[jobs.Status]string{}
 	ids[jobs.StatusProcessing] = s.enqueue(`{"type":"cache.clear"}`)
-	if claimed, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "t", Queues: []string{"cmsjobs"}, Limit: 1, Lease: 90 * time.Second}); err != nil || len(claimed) != 1 {
+	if claimed, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "t", Queues: []string{"cmsjobs"}, Limit: 1,
+		Lease: 90 * time.Second}); err != nil || len(claimed) != 1 {
 		t.Fatalf("%v %v", claimed, err)
 	}
 	ids[jobs.StatusQueued] = s.enqueue(`{"type":"mail.send","payload":{"to":"a@b"},"delay":3600}`)
@@ -27,13 +28,18 @@ func TestEveryFamilySpeaksItsWordsAndHearsAll(t *testing.T) {
 	s.workOn("other")
 
 	heard := map[jobs.Status][]string{
-		jobs.StatusQueued: {"queued", "pending", "PENDING", "waiting", "scheduled", "delayed"}, jobs.StatusProcessing: {"processing", "running", "RUNNING"},
-		jobs.StatusCompleted: {"completed", "succeeded", "COMPLETE", "complete"}, jobs.StatusFailed: {"failed", "FAILED"}, jobs.StatusCancelled: {"cancelled", "canceled"},
+		jobs.StatusQueued:     {"queued", "pending", "PENDING", "waiting", "scheduled", "delayed"},
+		jobs.StatusProcessing: {"processing", "running", "RUNNING"},
+		jobs.StatusCompleted:  {"completed", "succeeded", "COMPLETE", "complete"}, jobs.StatusFailed: {
+			"failed", "FAILED"}, jobs.StatusCancelled: {"cancelled", "canceled"},
 	}
 	spoken := map[string]map[jobs.Status]string{
-		"/api/v1/jobs":    {jobs.StatusQueued: "queued", jobs.StatusProcessing: "processing", jobs.StatusCompleted: "completed", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
-		"/api/jobs":       {jobs.StatusQueued: "pending", jobs.StatusProcessing: "processing", jobs.StatusCompleted: "completed", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
-		"/api/admin/jobs": {jobs.StatusQueued: "queued", jobs.StatusProcessing: "running", jobs.StatusCompleted: "succeeded", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
+		"/api/v1/jobs": {jobs.StatusQueued: "queued", jobs.StatusProcessing: "processing",
+			jobs.StatusCompleted: "completed", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
+		"/api/jobs": {jobs.StatusQueued: "pending", jobs.StatusProcessing: "processing",
+			jobs.StatusCompleted: "completed", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
+		"/api/admin/jobs": {jobs.StatusQueued: "queued", jobs.StatusProcessing: "running",
+			jobs.StatusCompleted: "succeeded", jobs.StatusFailed: "failed", jobs.StatusCancelled: "cancelled"},
 	}
 	for path, words := range spoken {
 		for status, synonyms := range heard {
@@ -67,12 +73,15 @@ func TestEveryFamilySpeaksItsWordsAndHearsAll(t *testing.T) {
 			MaxAttempts int       `json:"max_attempts"`
 		}
 		s.admin("GET", "/api/v1/jobs/"+made.ID, nil).want(t, 200).into(t, &job)
-		if made.Topic != "mail.send" || made.Status != "pending" || job.Type != "mail.send" || job.Payload.To != "a@b" || !job.RunAt.Equal(time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC)) || job.MaxAttempts != 5 {
+		if made.Topic != "mail.send" || made.Status != "pending" || job.Type != "mail.send" ||
+			job.Payload.To != "a@b" || !job.RunAt.Equal(time.Date(2036, 1, 2, 3, 4, 5, 0, time.UTC)) ||
+			job.MaxAttempts != 5 {
 			t.Errorf("%s became %+v %+v", body, made, job)
 		}
 	}
 	// /api/v1 has one name for each.
-	for _, body := range []string{`{"topic":"cache.clear"}`, `{"type":"cache.clear","maxRetries":4}`, `{"type":"cache.clear","runAt":"2036-01-02T03:04:05Z"}`} {
+	for _, body := range []string{`{"topic":"cache.clear"}`, `{"type":"cache.clear","maxRetries":4}`,
+		`{"type":"cache.clear","runAt":"2036-01-02T03:04:05Z"}`} {
 		s.admin("POST", "/api/v1/jobs", body).want(t, 422)
 	}
 	s.admin("POST", "/api/jobs/enqueue", `{"topic":"cache.clear","type":"mail.send"}`).want(t, 422)

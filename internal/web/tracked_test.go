@@ -17,11 +17,13 @@ func TestAStartedJobThatFailsSaysWhyAndWhenItsNextTryIs(t *testing.T) {
 	page := "/admin/usage?job=" + id
 	v := s.visitor(t).signIn("admin")
 	v.get(page).sees("Waiting to start")
-	claimed, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1, Lease: time.Minute})
+	claimed, err := s.store.Claim(t.Context(), jobs.ClaimRequest{Worker: "test", Queues: []string{"cmsjobs"}, Limit: 1,
+		Lease: time.Minute})
 	if err != nil || len(claimed) != 1 {
 		t.Fatalf("%v, %v", claimed, err)
 	}
-	end := jobs.Settlement{Claimed: claimed[0], Outcome: jobs.Retried, Delay: time.Hour, Error: "403: the access key is not known"}
+	end := jobs.Settlement{Claimed: claimed[0], Outcome: jobs.Retried, Delay: time.Hour,
+		Error: "403: the access key is not known"}
 	if _, err := s.store.Settle(t.Context(), []jobs.Settlement{end}); err != nil {
 		t.Fatal(err)
 	}

@@ -29,11 +29,13 @@ func (r *Request) Unmask(jobType string, edited, original []byte) (json.RawMessa
 		return json.Marshal(was)
 	}
 	if !r.Caller().Scopes.Has(access.Admin) {
-		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "%s stands for a secret. Write the secret there, or change nothing else: only administrators may change other fields beside it.", masked)
+		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "%s stands for a secret. Write the secret "+
+			"there, or change nothing else: only administrators may change other fields beside it.", masked)
 	}
 	restored, ok := restore(next, was, shown)
 	if !ok {
-		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "%s stands where the original has no value. Write the value there.", masked)
+		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "%s stands where the original has no "+
+			"value. Write the value there.", masked)
 	}
 	return json.Marshal(restored)
 }

@@ -24,11 +24,12 @@ func TestTheLogHasNoVisitorsAddress(t *testing.T) {
 				w.ShortenVisitors = c.shorten
 				w.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 				w.Log = slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-				w.Mount = map[string]http.Handler{"/collect": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-					if r.ContentLength == 0 {
-						w.WriteHeader(http.StatusInternalServerError)
-					}
-				})}
+				w.Mount = map[string]http.Handler{
+					"/collect": http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+						if r.ContentLength == 0 {
+							w.WriteHeader(http.StatusInternalServerError)
+						}
+					})}
 			})
 			for _, address := range []string{"203.0.113.77", "2001:db8:7:8::9", "::ffff:203.0.113.78", "nonsense"} {
 				for _, text := range []string{"{}", ""} {

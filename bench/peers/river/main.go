@@ -77,7 +77,8 @@ func run(ctx context.Context, dsn string, n int) error {
 		return err
 	}
 	b := &bench{pool: pool, out: json.NewEncoder(os.Stdout)}
-	for _, step := range []func(context.Context, int) error{b.enqueueOne, b.enqueueTen, b.bulk, b.tuned, b.defaults, b.pickUp} {
+	for _, step := range []func(context.Context, int) error{b.enqueueOne, b.enqueueTen, b.bulk, b.tuned, b.defaults,
+		b.pickUp} {
 		if err := step(ctx, n); err != nil {
 			return err
 		}
@@ -168,21 +169,24 @@ func (b *bench) fill(ctx context.Context, c *river.Client[pgx.Tx], n int) error 
 }
 
 func (b *bench) tuned(ctx context.Context, n int) error {
-	return b.drain(ctx, "drain tuned", n, &river.Config{FetchCooldown: time.Millisecond, FetchPollInterval: 10 * time.Millisecond,
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2000}}})
+	return b.drain(ctx, "drain tuned", n, &river.Config{FetchCooldown: time.Millisecond,
+		FetchPollInterval: 10 * time.Millisecond,
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2000}}})
 }
 
 func (b *bench) defaults(ctx context.Context, n int) error {
 	if _, err := b.pool.Exec(ctx, "DELETE FROM river_job"); err != nil {
 		return err
 	}
-	return b.drain(ctx, "drain default 10", min(n, 500), &river.Config{Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 10}}})
+	return b.drain(ctx, "drain default 10", min(n, 500), &river.Config{
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 10}}})
 }
 
 // drain works off all that waits, topped up to n.
 func (b *bench) drain(ctx context.Context, name string, n int, config *river.Config) error {
 	var waiting int
-	if err := b.pool.QueryRow(ctx, "SELECT COUNT(*) FROM river_job WHERE state = 'available'").Scan(&waiting); err != nil {
+	if err := b.pool.QueryRow(ctx, "SELECT COUNT(*) FROM river_job WHERE state = 'available'").Scan(
+		&waiting); err != nil {
 		return err
 	}
 	workers := river.NewWorkers()
@@ -210,8 +214,9 @@ func (b *bench) pickUp(ctx context.Context, _ int) error {
 	started := make(chan time.Time, 1)
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{done: new(atomic.Int64), want: -1, started: func(t time.Time) { started <- t }})
-	c, err := b.client(&river.Config{Workers: workers, FetchCooldown: time.Millisecond, FetchPollInterval: 10 * time.Millisecond,
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 10}}})
+	c, err := b.client(&river.Config{Workers: workers, FetchCooldown: time.Millisecond,
+		FetchPollInterval: 10 * time.Millisecond,
+		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 10}}})
 	if err != nil {
 		return err
 	}

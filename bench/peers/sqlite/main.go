@@ -19,7 +19,8 @@ type noop struct{}
 
 // Config keeps finished tasks without their data, as a line of history.
 func (noop) Config() backlite.QueueConfig {
-	return backlite.QueueConfig{Name: "noop", MaxAttempts: 3, Timeout: time.Minute, Backoff: time.Second, Retention: &backlite.Retention{Duration: time.Hour}}
+	return backlite.QueueConfig{Name: "noop", MaxAttempts: 3, Timeout: time.Minute, Backoff: time.Second,
+		Retention: &backlite.Retention{Duration: time.Hour}}
 }
 
 // line is one figure.
@@ -41,12 +42,14 @@ func main() {
 }
 
 func run(ctx context.Context, path string, n, slots int) error {
-	db, err := sql.Open("sqlite", "file:"+path+"?_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
+	db, err := sql.Open("sqlite", "file:"+path+
+		"?_txlock=immediate&_pragma=busy_timeout(20000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	client, err := backlite.NewClient(backlite.ClientConfig{DB: db, NumWorkers: slots, ReleaseAfter: 10 * time.Minute, CleanupInterval: time.Hour})
+	client, err := backlite.NewClient(backlite.ClientConfig{DB: db, NumWorkers: slots, ReleaseAfter: 10 * time.Minute,
+		CleanupInterval: time.Hour})
 	if err != nil {
 		return err
 	}
@@ -75,7 +78,10 @@ func run(ctx context.Context, path string, n, slots int) error {
 	for i := range tasks {
 		tasks[i] = noop{}
 	}
-	if err := measure("bulk", len(tasks), func() error { _, err := client.Add(tasks...).Save(); return err }); err != nil {
+	if err := measure("bulk", len(tasks), func() error {
+		_, err := client.Add(tasks...).Save()
+		return err
+	}); err != nil {
 		return err
 	}
 	return measure("drain tuned", n, func() error {
@@ -91,7 +97,8 @@ func measure(name string, n int, work func() error) error {
 	if err := work(); err != nil {
 		return err
 	}
-	return json.NewEncoder(os.Stdout).Encode(line{Name: name, Jobs: n, Seconds: time.Since(begun).Seconds(), ClientCPU: (used() - cpu).Seconds()})
+	return json.NewEncoder(os.Stdout).Encode(line{Name: name, Jobs: n, Seconds: time.Since(begun).Seconds(),
+		ClientCPU: (used() - cpu).Seconds()})
 }
 
 func used() time.Duration {

@@ -62,7 +62,8 @@ const activityTime = 10 * time.Second
 // record writes an audit entry of the service. An audit log that cannot be written fails
 // nothing: the job is where it should be, and the log has the audit entry.
 func (a *Log) record(ctx context.Context, action, target string, status int, detail string) {
-	d := access.AuditEntry{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status, Detail: detail}
+	d := access.AuditEntry{Actor: "cmsjobs", Via: "service", Action: action, Target: target, Status: status,
+		Detail: detail}
 	if err := a.audit.Record(ctx, d); err != nil {
 		a.log.Warn("audit entry not written", "event", "audit.write_failed",
 			"action", action, "target", target, "detail", detail, "error", err)

@@ -36,18 +36,19 @@ const longestProbe = 4 * time.Minute
 // Register adds the type for administrators; where rows is set, any row
 // may be a probe.
 func Register(r *jobs.Registry, book jobs.OrderBook, rows bool) {
-	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, Kind, func(ctx context.Context, j jobs.Job, p Payload) error {
-		if d, err := time.ParseDuration(p.Sleep); err == nil && d > 0 {
-			jobs.Logf(ctx, "sleeping %s", d)
-			select {
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(d):
+	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Administrators, Rows: rows}, Kind,
+		func(ctx context.Context, j jobs.Job, p Payload) error {
+			if d, err := time.ParseDuration(p.Sleep); err == nil && d > 0 {
+				jobs.Logf(ctx, "sleeping %s", d)
+				select {
+				case <-ctx.Done():
+					return context.Cause(ctx)
+				case <-time.After(d):
+				}
 			}
-		}
-		if p.Fail != "" {
-			return errors.New(p.Fail)
-		}
-		return jobs.SetResult(ctx, map[string]any{"attempt": j.Attempt})
-	})
+			if p.Fail != "" {
+				return errors.New(p.Fail)
+			}
+			return jobs.SetResult(ctx, map[string]any{"attempt": j.Attempt})
+		})
 }

@@ -37,7 +37,8 @@ func skeleton(version, cache, database string) map[string]string {
     'stores' => ['redis' => ['driver' => 'redis', 'connection' => 'cache', 'lock_connection' => 'default'], 'database' => ['driver' => 'database',
         'table' => 'cache', 'connection' => null], 'file' => ['driver' => 'file', 'path' => storage_path('framework/cache/data')]],
     'prefix' => ` + cache + ",\n];\n",
-		"config/database.php": head + `    'connections' => ['mysql' => ['options' => extension_loaded('pdo_mysql') ? array_filter([PDO::MYSQL_ATTR_SSL_CA => env('X')]) : []]],
+		"config/database.php": head +
+			`    'connections' => ['mysql' => ['options' => extension_loaded('pdo_mysql') ? array_filter([PDO::MYSQL_ATTR_SSL_CA => env('X')]) : []]],
     'redis' => [
         'client' => env('REDIS_CLIENT', 'phpredis'),
         'options' => ['cluster' => env('REDIS_CLUSTER', 'redis'), 'prefix' => ` + database + `],
@@ -49,10 +50,14 @@ func skeleton(version, cache, database string) map[string]string {
 }
 
 var skeletons = map[string]map[string]string{
-	"8":       skeleton("8.83.26", `env('CACHE_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_cache')`, `env('REDIS_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_database_')`),
-	"9":       skeleton("9.52.16", `env('CACHE_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_cache_')`, `env('REDIS_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_database_')`),
-	"11":      skeleton("11.31.0", `env('CACHE_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_cache_')`, `env('REDIS_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_database_')`),
-	"12 late": skeleton("12.40.1", `env('CACHE_PREFIX', Str::slug((string) env('APP_NAME', 'laravel')).'-cache-')`, `env('REDIS_PREFIX', Str::slug((string) env('APP_NAME', 'laravel')).'-database-')`),
+	"8": skeleton("8.83.26", `env('CACHE_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_cache')`,
+		`env('REDIS_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_database_')`),
+	"9": skeleton("9.52.16", `env('CACHE_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_cache_')`,
+		`env('REDIS_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_database_')`),
+	"11": skeleton("11.31.0", `env('CACHE_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_cache_')`,
+		`env('REDIS_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_database_')`),
+	"12 late": skeleton("12.40.1", `env('CACHE_PREFIX', Str::slug((string) env('APP_NAME', 'laravel')).'-cache-')`,
+		`env('REDIS_PREFIX', Str::slug((string) env('APP_NAME', 'laravel')).'-database-')`),
 }
 
 func TestPrefixesAreThoseOfEachSkeleton(t *testing.T) {
@@ -68,7 +73,8 @@ func TestPrefixesAreThoseOfEachSkeleton(t *testing.T) {
 		{"12 late", "redis", "bao-dien-tu-database-bao-dien-tu-cache-"},
 		{"12 late", "database", "bao-dien-tu-cache-"},
 	} {
-		s := app(t, map[string]string{"APP_NAME": "Báo Điện tử", "CACHE_DRIVER": c.store}, skeletons[c.version]).CacheStore()
+		s := app(t, map[string]string{"APP_NAME": "Báo Điện tử", "CACHE_DRIVER": c.store}, skeletons[c.version]).
+			CacheStore()
 		if !slices.Equal(s.Prefixes, []string{c.want}) || !s.Known || s.Driver != c.store {
 			t.Errorf("Laravel %s, %s: %+v, want %s", c.version, c.store, s, c.want)
 		}
@@ -77,7 +83,8 @@ func TestPrefixesAreThoseOfEachSkeleton(t *testing.T) {
 
 func TestWhatTheConfigurationSaysCounts(t *testing.T) {
 	php := func(s string) map[string]string {
-		return map[string]string{versionFile: "const VERSION = '11.0.0';", "config/cache.php": "<?php return " + s + ";"}
+		return map[string]string{versionFile: "const VERSION = '11.0.0';", "config/cache.php": "<?php return " + s +
+			";"}
 	}
 	outer := map[string]string{"REDIS_PREFIX": ""}
 	for name, c := range map[string]struct {
@@ -85,15 +92,23 @@ func TestWhatTheConfigurationSaysCounts(t *testing.T) {
 		env   map[string]string
 		want  []string
 	}{
-		"a literal":               {php(`['default' => 'redis', 'prefix' => 'shop:']`), outer, []string{"shop:"}},
-		"the store's own":         {php(`['default' => 'r2', 'stores' => ['r2' => ['driver' => 'redis', 'prefix' => 'two_']], 'prefix' => 'x']`), outer, []string{"two_"}},
-		"the old array":           {php(`array('default' => 'redis', 'prefix' => "a\tb" . 'c')`), outer, []string{"a\tbc"}},
-		"a condition":             {php(`['default' => env('NO', 'redis'), 'prefix' => env('STAGE') === 'live' ? 'live_' : (env('P') ?: 'dev_')]`), outer, []string{"dev_"}},
-		"null":                    {php(`['default' => 'redis', 'prefix' => null]`), outer, []string{""}},
-		"functions around it":     {php(`['when' => fn () => 1, 'x' => new Foo(['a' => function () { return [1, 2]; }]), 'default' => 'redis', 'prefix' => strtolower('SHOP_')]`), outer, []string{"shop_"}},
-		"a function we don't run": {php(`['default' => 'redis', 'prefix' => gethostname().'_']`), map[string]string{"REDIS_PREFIX": "", "APP_NAME": "X"}, []string{"x_cache_", "x-cache-", "x_cache"}},
-		"config:cache": {map[string]string{versionFile: "const VERSION = '10.1.0';", cachedConfig: "<?php return array (\n  'cache' => array ('default' => 'redis', 'prefix' => 'frozen', ),\n" +
-			"  'database' => array ('redis' => array ('options' => array ('prefix' => 'f_', ), ), ), );"}, map[string]string{"CACHE_PREFIX": "thawed"}, []string{"f_frozen:"}},
+		"a literal": {php(`['default' => 'redis', 'prefix' => 'shop:']`), outer, []string{"shop:"}},
+		"the store's own": {
+			php(`['default' => 'r2', 'stores' => ['r2' => ['driver' => 'redis', 'prefix' => 'two_']], 'prefix' => 'x']`), outer, []string{"two_"}},
+		"the old array": {php(`array('default' => 'redis', 'prefix' => "a\tb" . 'c')`), outer,
+			[]string{"a\tbc"}},
+		"a condition": {
+			php(`['default' => env('NO', 'redis'), 'prefix' => env('STAGE') === 'live' ? 'live_' : (env('P') ?: 'dev_')]`), outer, []string{"dev_"}},
+		"null": {php(`['default' => 'redis', 'prefix' => null]`), outer, []string{""}},
+		"functions around it": {
+			php(`['when' => fn () => 1, 'x' => new Foo(['a' => function () { return [1, 2]; }]), 'default' => 'redis', 'prefix' => strtolower('SHOP_')]`), outer, []string{"shop_"}},
+		"a function we don't run": {php(`['default' => 'redis', 'prefix' => gethostname().'_']`), map[string]string{
+			"REDIS_PREFIX": "", "APP_NAME": "X"}, []string{"x_cache_", "x-cache-", "x_cache"}},
+		"config:cache": {
+			map[string]string{versionFile: "const VERSION = '10.1.0';", cachedConfig: "<?php return array (\n  " +
+				"'cache' => array ('default' => 'redis', 'prefix' => 'frozen', ),\n" +
+				"  'database' => array ('redis' => array ('options' => array ('prefix' => 'f_', ), ), ), );"},
+			map[string]string{"CACHE_PREFIX": "thawed"}, []string{"f_frozen:"}},
 	} {
 		s := app(t, c.env, c.files).CacheStore()
 		if !slices.Equal(s.Prefixes, c.want) || s.Driver != "redis" {
@@ -107,8 +122,10 @@ func TestWithoutFilesTheGuessesAreThoseOfAllVersions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"a_b_database_a_b_cache_:", "a_b_database_a_b_cache_", "a_b_database_a-b-cache-:", "a_b_database_a-b-cache-", "a_b_database_a_b_cache:",
-		"a-b-database-a_b_cache_:", "a-b-database-a_b_cache_", "a-b-database-a-b-cache-:", "a-b-database-a-b-cache-", "a-b-database-a_b_cache:"}
+	want := []string{"a_b_database_a_b_cache_:", "a_b_database_a_b_cache_", "a_b_database_a-b-cache-:",
+		"a_b_database_a-b-cache-", "a_b_database_a_b_cache:",
+		"a-b-database-a_b_cache_:", "a-b-database-a_b_cache_", "a-b-database-a-b-cache-:", "a-b-database-a-b-cache-",
+		"a-b-database-a_b_cache:"}
 	if s := c.CacheStore(); s.Known || !slices.Equal(s.Prefixes, want) {
 		t.Errorf("%+v", s)
 	}

@@ -81,7 +81,8 @@ func (p *parser) element(arrow bool) node {
 	from := p.at
 	n, ok := p.ternary()
 	t := p.peek()
-	if ok && (t.kind == endOfFile || arrow && t.is("=>") || t.kind == sign && slices.Contains([]string{",", ")", "]", ";"}, t.value)) {
+	if ok && (t.kind == endOfFile || arrow && t.is("=>") || t.kind == sign &&
+		slices.Contains([]string{",", ")", "]", ";"}, t.value)) {
 		return n
 	}
 	p.at = from
@@ -142,7 +143,8 @@ func (p *parser) ternary() (node, bool) {
 }
 
 // Binary operators by how tightly they bind, loosest first.
-var levels = [][]string{{"??"}, {"||"}, {"&&"}, {"==", "!=", "===", "!=="}, {"<", ">", "<=", ">="}, {"."}, {"+", "-"}, {"*"}}
+var levels = [][]string{{"??"}, {"||"}, {"&&"}, {"==", "!=", "===", "!=="}, {"<", ">", "<=", ">="}, {"."}, {"+", "-"},
+	{"*"}}
 
 func (p *parser) operation(level int) (node, bool) {
 	if level == len(levels) {

@@ -27,7 +27,8 @@ type token struct {
 func (t token) is(value string) bool { return t.kind == sign && t.value == value }
 
 // Signs of more than one character, longest first.
-var longSigns = []string{"===", "!==", "...", "?->", "::", "=>", "->", "??", "?:", "==", "!=", "&&", "||", "<=", ">=", "**", "<<", ">>"}
+var longSigns = []string{"===", "!==", "...", "?->", "::", "=>", "->", "??", "?:", "==", "!=", "&&", "||", "<=", ">=",
+	"**", "<<", ">>"}
 
 var errSyntax = errors.New("this is not PHP that can be read")
 
@@ -128,7 +129,8 @@ func single(rest string) (token, int, error) {
 	return token{}, 0, errSyntax
 }
 
-var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'v': '\v', 'f': '\f', 'e': 0x1b, '\\': '\\', '$': '$', '"': '"'}
+var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', 'v': '\v', 'f': '\f', 'e': 0x1b, '\\': '\\', '$': '$',
+	'"': '"'}
 
 // double reads a literal in double quotes. One with a variable in it, or with
 // an escape by number, is a template: its value is not known.

@@ -54,7 +54,8 @@ func parseCaddy(line []byte) (View, error) {
 		return View{}, errors.New("the line has no time")
 	}
 	v := View{At: time.UnixMilli(int64(seconds * 1000)), Host: nameOnly(c.Request.Host), Address: c.Request.ClientIP,
-		Referrer: c.Request.Headers.Get("Referer"), Agent: c.Request.Headers.Get("User-Agent"), Prefetch: prefetched(c.Request.Headers)}
+		Referrer: c.Request.Headers.Get("Referer"), Agent: c.Request.Headers.Get("User-Agent"),
+		Prefetch: prefetched(c.Request.Headers)}
 	if v.Address == "" {
 		v.Address = c.Request.RemoteIP
 	}
@@ -167,8 +168,10 @@ func quotedField(s string) (field, rest string, err error) {
 // isAsset knows what pages are made of by its name.
 func isAsset(p string) bool {
 	switch strings.ToLower(path.Ext(p)) {
-	case ".css", ".js", ".mjs", ".map", ".json", ".xml", ".txt", ".ico", ".png", ".jpg", ".jpeg", ".gif", ".webp", ".avif", ".svg", ".bmp",
-		".woff", ".woff2", ".ttf", ".otf", ".eot", ".mp4", ".webm", ".mp3", ".ogg", ".pdf", ".zip", ".gz", ".rar", ".wasm", ".webmanifest":
+	case ".css", ".js", ".mjs", ".map", ".json", ".xml", ".txt", ".ico", ".png", ".jpg", ".jpeg", ".gif", ".webp",
+		".avif", ".svg", ".bmp",
+		".woff", ".woff2", ".ttf", ".otf", ".eot", ".mp4", ".webm", ".mp3", ".ogg", ".pdf", ".zip", ".gz", ".rar",
+		".wasm", ".webmanifest":
 		return true
 	}
 	return false

@@ -45,13 +45,20 @@ func (a agents) read(agent string) client {
 // botWords stand in the agents of programs. The list is short on purpose: a
 // word that a browser's agent carries would hide people.
 var botWords = []string{
-	"bot", "crawl", "spider", "slurp", "archiver", "fetch", "scan", "monitor", "check", "preview", "validator", "feed", "rss",
-	"curl/", "wget/", "python", "java/", "go-http-client", "okhttp", "axios", "node-fetch", "undici", "libwww", "httpclient", "http_request",
-	"perl", "ruby", "php/", "guzzle", "scrapy", "headless", "phantomjs", "puppeteer", "playwright", "selenium", "lighthouse", "pagespeed",
-	"pingdom", "uptime", "statuscake", "gtmetrix", "datadog", "newrelic", "facebookexternalhit", "whatsapp/", "telegrambot", "skypeuri",
-	"embedly", "quora link", "outbrain", "vkshare", "w3c_", "nmap", "masscan", "zgrab", "nikto", "sqlmap", "ahrefs", "semrush", "mj12",
-	"google-", "apis-google", "mediapartners", "adsbot", "bingpreview", "yandeximages", "gptbot", "chatgpt-user", "claude-web", "anthropic",
-	"perplexity", "cohere-ai", "bytespider", "ccbot", "dataprovider", "netcraft", "internetmeasurement", "expanse", "censys",
+	"bot", "crawl", "spider", "slurp", "archiver", "fetch", "scan", "monitor", "check", "preview", "validator", "feed",
+	"rss",
+	"curl/", "wget/", "python", "java/", "go-http-client", "okhttp", "axios", "node-fetch", "undici", "libwww",
+	"httpclient", "http_request",
+	"perl", "ruby", "php/", "guzzle", "scrapy", "headless", "phantomjs", "puppeteer", "playwright", "selenium",
+	"lighthouse", "pagespeed",
+	"pingdom", "uptime", "statuscake", "gtmetrix", "datadog", "newrelic", "facebookexternalhit", "whatsapp/",
+	"telegrambot", "skypeuri",
+	"embedly", "quora link", "outbrain", "vkshare", "w3c_", "nmap", "masscan", "zgrab", "nikto", "sqlmap", "ahrefs",
+	"semrush", "mj12",
+	"google-", "apis-google", "mediapartners", "adsbot", "bingpreview", "yandeximages", "gptbot", "chatgpt-user",
+	"claude-web", "anthropic",
+	"perplexity", "cohere-ai", "bytespider", "ccbot", "dataprovider", "netcraft", "internetmeasurement", "expanse",
+	"censys",
 }
 
 // isBot knows programs by their agent. No agent at all is a program's.

@@ -19,9 +19,12 @@ import (
 // clock, by visitors with a few agents, in the combined format.
 func logLines(w io.Writer, n, days int) error {
 	agents := []string{firefox,
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Safari/537.36",
-		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.5 Mobile/15E148 Safari/604.1",
-		"Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile Safari/537.36",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 " +
+			"Safari/537.36",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+			"Version/17.5 Mobile/15E148 Safari/604.1",
+		"Mozilla/5.0 (Linux; Android 14; Pixel 8) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 Mobile " +
+			"Safari/537.36",
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"}
 	referrers := []string{"-", "-", "-", "https://www.google.com/", "https://t.co/abc", "https://news.example.org/a"}
 	r := rand.New(rand.NewPCG(1, 2))
@@ -31,8 +34,10 @@ func logLines(w io.Writer, n, days int) error {
 	for range n {
 		at = at.Add(step)
 		visitor := r.IntN(20_000)
-		fmt.Fprintf(out, "10.%d.%d.%d - - [%s] \"GET /post/%d HTTP/1.1\" 200 5120 \"%s\" \"%s\"\n", visitor>>16, visitor>>8&255, visitor&255,
-			at.Format("02/Jan/2006:15:04:05 -0700"), int(r.ExpFloat64()*40), referrers[r.IntN(len(referrers))], agents[visitor%len(agents)])
+		fmt.Fprintf(out, "10.%d.%d.%d - - [%s] \"GET /post/%d HTTP/1.1\" 200 5120 \"%s\" \"%s\"\n", visitor>>16,
+			visitor>>8&255, visitor&255,
+			at.Format("02/Jan/2006:15:04:05 -0700"), int(r.ExpFloat64()*40), referrers[r.IntN(len(referrers))],
+			agents[visitor%len(agents)])
 	}
 	return out.Flush()
 }

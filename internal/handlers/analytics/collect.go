@@ -81,7 +81,8 @@ func (c *Collector) Server(key string) http.Handler {
 		got := sha256.Sum256([]byte(r.Header.Get("Authorization")))
 		if key == "" || subtle.ConstantTimeCompare(got[:], want[:]) != 1 {
 			c.refused.Add(1)
-			http.Error(w, "the key of analytics.server_key is needed, as Authorization: Bearer", http.StatusUnauthorized)
+			http.Error(w, "the key of analytics.server_key is needed, as Authorization: Bearer",
+				http.StatusUnauthorized)
 			return
 		}
 		c.serve(w, r, true)
@@ -128,7 +129,8 @@ func (c *Collector) take(r *http.Request, server bool) int {
 	if !c.h.counts(page.Host) {
 		return http.StatusForbidden
 	}
-	v := View{At: c.h.Now(), Host: page.Host, Path: page.EscapedPath(), Query: page.RawQuery, Referrer: in.Referrer, Agent: r.UserAgent(), Prefetch: prefetched(r.Header)}
+	v := View{At: c.h.Now(), Host: page.Host, Path: page.EscapedPath(), Query: page.RawQuery, Referrer: in.Referrer,
+		Agent: r.UserAgent(), Prefetch: prefetched(r.Header)}
 	address := c.h.address(r)
 	if server {
 		if address, err = netip.ParseAddr(in.Address); err != nil || in.Agent == "" {
@@ -300,7 +302,8 @@ func (h *Handler) store(ctx context.Context, views []View) (late int64, err erro
 
 // row hashes away who the visitor was and keeps what is counted.
 func (h *Handler) row(ctx context.Context, v View, zone *time.Location) (row, error) {
-	r := row{day: v.At.In(zone).Format(time.DateOnly), at: v.At.UnixMilli(), nonce: v.Nonce, site: cleanHost(v.Host), path: cleanPath(v.Path), kind: kindView}
+	r := row{day: v.At.In(zone).Format(time.DateOnly), at: v.At.UnixMilli(), nonce: v.Nonce, site: cleanHost(v.Host),
+		path: cleanPath(v.Path), kind: kindView}
 	if r.nonce == ([8]byte{}) {
 		r.nonce = randomNonce()
 	}

@@ -39,15 +39,18 @@ func TestTheCollectorTakesWhatItShouldAndNoMore(t *testing.T) {
 		change func(*http.Request)
 		want   int
 	}{
-		"a view":        {page, nil, 204},
-		"another host":  {`{"u":"https://evil.example/a"}`, nil, 403},
-		"no JSON":       {`<xml>`, nil, 400},
-		"no address":    {`{"u":"/a"}`, nil, 400},
-		"too long":      {`{"u":"` + strings.Repeat("x", 5000) + `"}`, nil, 413},
-		"do not track":  {page, func(r *http.Request) { r.Header.Set("DNT", "1") }, 204},
-		"GPC":           {page, func(r *http.Request) { r.Header.Set("Sec-GPC", "1") }, 204},
-		"a GET":         {"", func(r *http.Request) { r.Method = http.MethodGet }, 405},
-		"a bot":         {page, func(r *http.Request) { r.Header.Set("User-Agent", "Googlebot/2.1 (+http://www.google.com/bot.html)") }, 204},
+		"a view":       {page, nil, 204},
+		"another host": {`{"u":"https://evil.example/a"}`, nil, 403},
+		"no JSON":      {`<xml>`, nil, 400},
+		"no address":   {`{"u":"/a"}`, nil, 400},
+		"too long":     {`{"u":"` + strings.Repeat("x", 5000) + `"}`, nil, 413},
+		"do not track": {page, func(r *http.Request) { r.Header.Set("DNT", "1") }, 204},
+		"GPC":          {page, func(r *http.Request) { r.Header.Set("Sec-GPC", "1") }, 204},
+		"a GET":        {"", func(r *http.Request) { r.Method = http.MethodGet }, 405},
+		"a bot": {
+			page, func(r *http.Request) {
+				r.Header.Set("User-Agent", "Googlebot/2.1 (+http://www.google.com/bot.html)")
+			}, 204},
 		"a prefetch":    {page, func(r *http.Request) { r.Header.Set("Sec-Purpose", "prefetch") }, 204},
 		"referrer spam": {`{"u":"https://example.com/a","r":"https://www.semalt.com/x"}`, nil, 204},
 	} {
@@ -69,7 +72,8 @@ func TestTheCollectorTakesWhatItShouldAndNoMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		kinds[kind]++
-		if kind == kindView && (site != "example.com" || path != "/a" || referrer != "X" || campaign != "n" || browser != "Firefox") {
+		if kind == kindView && (site != "example.com" || path != "/a" || referrer != "X" || campaign != "n" ||
+			browser != "Firefox") {
 			t.Errorf("stored as %s %s %s %s %s", site, path, referrer, campaign, browser)
 		}
 	}
@@ -106,14 +110,17 @@ func TestOnlyAServerWithTheKeySpeaksForVisitors(t *testing.T) {
 		}
 	}
 	// The visitor is the same one whether the script tells of them or the server.
-	if code := send(c, `{"u":"https://example.com/b"}`, func(r *http.Request) { r.RemoteAddr = "198.51.100.9:4" }); code != 204 {
+	if code := send(c, `{"u":"https://example.com/b"}`, func(r *http.Request) {
+		r.RemoteAddr = "198.51.100.9:4"
+	}); code != 204 {
 		t.Fatal(code)
 	}
 	if err := c.last(nil); err != nil {
 		t.Fatal(err)
 	}
 	var views, visitors int
-	if err := h.DB.QueryRow("SELECT COUNT(*), COUNT(DISTINCT visitor) FROM cmsjobs_page_views").Scan(&views, &visitors); err != nil || views != 2 || visitors != 1 {
+	if err := h.DB.QueryRow("SELECT COUNT(*), COUNT(DISTINCT visitor) FROM cmsjobs_page_views").Scan(&views,
+		&visitors); err != nil || views != 2 || visitors != 1 {
 		t.Errorf("%d views by %d visitors, %v", views, visitors, err)
 	}
 }
@@ -142,7 +149,9 @@ func TestOneAddressCannotFillTheTable(t *testing.T) {
 	if codes[204] != 50 || codes[429] != 30 {
 		t.Errorf("%v, want 50 taken and 30 refused", codes)
 	}
-	if code := send(c, `{"u":"https://example.com/a"}`, func(r *http.Request) { r.RemoteAddr = "203.0.113.8:1" }); code != 204 {
+	if code := send(c, `{"u":"https://example.com/a"}`, func(r *http.Request) {
+		r.RemoteAddr = "203.0.113.8:1"
+	}); code != 204 {
 		t.Errorf("another address got %d", code)
 	}
 }
@@ -235,7 +244,8 @@ func TestReportsAreAsTheyWere(t *testing.T) {
 		t.Error("a visitor's path became markup")
 	}
 	var back Report
-	if err := json.Unmarshal(js.Bytes(), &back); err != nil || back.Total != report.Total || len(back.Lists) != len(lists) {
+	if err := json.Unmarshal(js.Bytes(), &back); err != nil || back.Total != report.Total ||
+		len(back.Lists) != len(lists) {
 		t.Errorf("JSON reads back as %+v (%v)", back.Total, err)
 	}
 	golden(t, "report.html", html.Bytes())

@@ -24,10 +24,13 @@ func randomLog(n int) string {
 	random := rand.New(rand.NewPCG(7, 7))
 	zones := []*time.Location{time.UTC, time.FixedZone("", 3600), time.FixedZone("", -5*3600-1800)}
 	agents := []string{firefox,
-		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_4 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/17.4 Mobile/15E148 Safari/604.1",
-		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 Safari/537.36",
+		"Mozilla/5.0 (iPhone; CPU iPhone OS 17_4 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) " +
+			"Version/17.4 Mobile/15E148 Safari/604.1",
+		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/131.0.0.0 " +
+			"Safari/537.36",
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)", "curl/8.5.0 (test)"}
-	referrers := []string{"-", "-", "-", "https://www.google.co.uk/", "https://mail.google.com/mail/u/0/", "android-app://com.google.android.gm/", "https://t.co/x",
+	referrers := []string{"-", "-", "-", "https://www.google.co.uk/", "https://mail.google.com/mail/u/0/",
+		"android-app://com.google.android.gm/", "https://t.co/x",
 		"https://l.facebook.com/", "https://www.news.example/a", "https://example.com/page-1"}
 	hosts := []string{"", "example.com", "www.example.com", "shop.example"}
 	names := []string{"-", "-", "John Doe", "a.example 203.0.113.1"}
@@ -57,7 +60,8 @@ func randomLog(n int) string {
 			}
 			taken[who] = true
 			if host == "" || strings.HasSuffix(host, "example.com") {
-				taken[fmt.Sprint("example.com", address, at.Unix())], taken[fmt.Sprint("", address, at.Unix())] = true, true
+				taken[fmt.Sprint("example.com", address, at.Unix())], taken[fmt.Sprint("", address, at.Unix())] = true,
+					true
 			}
 			path := fmt.Sprintf("/page-%d", random.IntN(30))
 			switch random.IntN(12) {
@@ -78,8 +82,10 @@ func randomLog(n int) string {
 				method = "POST"
 			}
 			referrer := referrers[random.IntN(len(referrers))]
-			text := fmt.Sprintf(`%s - %s [%s] "%s %s HTTP/1.1" %d 12 "%s" "%s"`, address, names[random.IntN(len(names))],
-				at.In(zones[random.IntN(3)]).Format("02/Jan/2006:15:04:05 -0700"), method, path, status, referrer, agent)
+			text := fmt.Sprintf(`%s - %s [%s] "%s %s HTTP/1.1" %d 12 "%s" "%s"`, address,
+				names[random.IntN(len(names))],
+				at.In(zones[random.IntN(3)]).Format("02/Jan/2006:15:04:05 -0700"), method, path, status, referrer,
+				agent)
 			switch {
 			case host != "" && random.IntN(3) == 0:
 				headers := map[string][]string{"User-Agent": {agent}}
@@ -87,7 +93,8 @@ func randomLog(n int) string {
 					headers["Referer"] = []string{referrer}
 				}
 				line, err := json.Marshal(map[string]any{"ts": at.Unix(), "status": status,
-					"request": map[string]any{"client_ip": address, "method": method, "host": host, "uri": path, "headers": headers}})
+					"request": map[string]any{"client_ip": address, "method": method, "host": host, "uri": path,
+						"headers": headers}})
 				if err != nil {
 					panic(err)
 				}
@@ -128,7 +135,8 @@ func TestEveryFigureIsThatOfAnIndependentCount(t *testing.T) {
 		t.Fatal(err)
 	}
 	ours := map[string][6]int64{}
-	rows, err := h.DB.Query("SELECT day, site, dimension, name, views, visitors, visits, bounces, time_ms, timed FROM cmsjobs_analytics_daily")
+	rows, err := h.DB.Query("SELECT day, site, dimension, name, views, visitors, visits, bounces, time_ms, timed " +
+		"FROM cmsjobs_analytics_daily")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +157,8 @@ func TestEveryFigureIsThatOfAnIndependentCount(t *testing.T) {
 	if err := os.WriteFile(file, []byte(log), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("php", "-d", "memory_limit=1G", "testdata/count.php", file, "Europe/Berlin", "example.com").CombinedOutput()
+	out, err := exec.Command("php", "-d", "memory_limit=1G", "testdata/count.php", file, "Europe/Berlin",
+		"example.com").CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %.500s", err, out)
 	}

@@ -45,7 +45,8 @@ func readCountries(path string) (*maxminddb.Reader, error) {
 // Country is the ISO 3166 code of an address's country, "" when unknown.
 func (c *Countries) Country(a netip.Addr) string {
 	result := c.reader.Lookup(a.Unmap())
-	for _, path := range [][]any{{"country", "iso_code"}, {"country_code"}, {"country"}, {"registered_country", "iso_code"}} {
+	for _, path := range [][]any{{"country", "iso_code"}, {"country_code"}, {"country"},
+		{"registered_country", "iso_code"}} {
 		var code string
 		if err := result.DecodePath(&code, path...); err == nil && len(code) == 2 {
 			return code

@@ -38,8 +38,9 @@ func TestCountriesAreFoundInFilesOfEveryMaker(t *testing.T) {
 		"2001:db8:1::/48":  nested("country", "JP"),
 	})
 	for address, want := range map[string]string{
-		"203.0.113.7": "VN", "::ffff:203.0.113.7": "VN", "203.0.113.130": "DE", "203.0.113.200": "FR", "198.51.100.1": "US",
-		"192.0.2.1": "", "192.0.2.130": "", "2001:db8:1::5": "JP", "2001:db8:2::5": "", "10.0.0.1": "",
+		"203.0.113.7": "VN", "::ffff:203.0.113.7": "VN", "203.0.113.130": "DE", "203.0.113.200": "FR",
+		"198.51.100.1": "US",
+		"192.0.2.1":    "", "192.0.2.130": "", "2001:db8:1::5": "JP", "2001:db8:2::5": "", "10.0.0.1": "",
 	} {
 		if got := c.Country(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s is in %q, want %q", address, got, want)
@@ -67,10 +68,13 @@ func TestAFileThatIsNoDatabaseOfCountriesIsNamed(t *testing.T) {
 func TestViewsAreCountedByCountry(t *testing.T) {
 	each(t, func(t *testing.T, h *Handler) {
 		ctx := context.Background()
-		h.Countries = countries(t, map[string]map[string]any{"203.0.113.0/24": nested("country", "VN"), "198.51.100.0/24": nested("country", "DE")})
+		h.Countries = countries(t, map[string]map[string]any{"203.0.113.0/24": nested("country", "VN"),
+			"198.51.100.0/24": nested("country", "DE")})
 		c := h.NewCollector()
 		for _, address := range []string{"203.0.113.7:1", "203.0.113.7:2", "203.0.113.8:1", "192.0.2.1:1"} {
-			if code := send(c, `{"u":"https://example.com/a"}`, func(r *http.Request) { r.RemoteAddr = address }); code != 204 {
+			if code := send(c, `{"u":"https://example.com/a"}`, func(r *http.Request) {
+				r.RemoteAddr = address
+			}); code != 204 {
 				t.Fatalf("%s: %d", address, code)
 			}
 		}
@@ -79,13 +83,15 @@ func TestViewsAreCountedByCountry(t *testing.T) {
 		}
 		log := `198.51.100.9 - - [10/Mar/2026:10:00:00 +0000] "GET /a HTTP/1.1" 200 512 "-" "` + firefox + `"` + "\n" +
 			`203.0.113.9 - - [10/Mar/2026:10:00:01 +0000] "GET /a HTTP/1.1" 200 512 "-" "` + firefox + `"` + "\n"
-		if done, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log), nil); err != nil || done.Views != 2 {
+		if done, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log),
+			nil); err != nil || done.Views != 2 {
 			t.Fatalf("%+v, %v", done, err)
 		}
 		if _, err := h.Process(ctx, ProcessPayload{}); err != nil {
 			t.Fatal(err)
 		}
-		want := []string{"2026-03-10|example.com|country|DE|1|1|1", "2026-03-10|example.com|country|VN|4|3|3", "2026-03-10|example.com|country||1|1|1"}
+		want := []string{"2026-03-10|example.com|country|DE|1|1|1", "2026-03-10|example.com|country|VN|4|3|3",
+			"2026-03-10|example.com|country||1|1|1"}
 		got := slices.DeleteFunc(h.dump(t), func(line string) bool { return !strings.Contains(line, "|country|") })
 		if !slices.Equal(got, want) {
 			t.Errorf("%q, want %q", got, want)
@@ -95,7 +101,8 @@ func TestViewsAreCountedByCountry(t *testing.T) {
 			t.Fatal(err)
 		}
 		at := slices.IndexFunc(report.Lists, func(l List) bool { return l.Title == "Countries" })
-		if at < 0 || len(report.Lists[at].Items) != 3 || report.Lists[at].Items[0].Name != "VN" || counted(report.Lists[at].Items[0].Figures) != [3]int64{4, 3, 3} {
+		if at < 0 || len(report.Lists[at].Items) != 3 || report.Lists[at].Items[0].Name != "VN" ||
+			counted(report.Lists[at].Items[0].Figures) != [3]int64{4, 3, 3} {
 			t.Errorf("the report says %+v", report.Lists)
 		}
 	})

@@ -52,7 +52,8 @@ func ParseDays(text string) (DateRange, error) {
 	}
 	p := ProcessPayload{DateRange: &days}
 	if p.Validate() != nil {
-		return DateRange{}, fmt.Errorf("%q are no days: write 2026-01-01..2026-01-31, 2026-01-31, 2026-W05, 2026-01 or 2026", text)
+		return DateRange{}, fmt.Errorf("%q are no days: write 2026-01-01..2026-01-31, 2026-01-31, 2026-W05, 2026-01 "+
+			"or 2026", text)
 	}
 	return days, nil
 }

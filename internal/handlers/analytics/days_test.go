@@ -15,7 +15,8 @@ func TestDaysAreReadAsPeopleWriteThem(t *testing.T) {
 			t.Errorf("%s is %v (%v), want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "..", "2026-02-30", "2026-13", "2025-W53", "2026-W00", "2026-02-02..2026-02-01", "last week"} {
+	for _, text := range []string{"", "..", "2026-02-30", "2026-13", "2025-W53", "2026-W00", "2026-02-02..2026-02-01",
+		"last week"} {
 		if got, err := ParseDays(text); err == nil {
 			t.Errorf("%q was read as %v", text, got)
 		}

@@ -56,7 +56,8 @@ func TestNoCopyOfALogDoublesItsViews(t *testing.T) {
 	each(t, func(t *testing.T, h *Handler) {
 		log := accessLog(600)
 		all := strings.Count(log, "\n")
-		for i, copied := range []string{lines(log, 0, 500), lines(log, 0, 200), log, gzipped(t, log), lines(log, 300, all), log} {
+		for i, copied := range []string{lines(log, 0, 500), lines(log, 0, 200), log, gzipped(t, log),
+			lines(log, 300, all), log} {
 			importLog(t, h, fmt.Sprintf("access.log.%d", i), copied)
 			h.forgetSalts(t)
 		}
@@ -70,7 +71,8 @@ func TestLogsWithTheSameFirstLineAreTwoLogs(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	monitor := `203.0.113.250 - - [09/Mar/2026:00:00:01 +0000] "GET /up HTTP/1.1" 200 2 "-" "` + firefox + `"` + "\n"
 	line := func(second int, page string) string {
-		return fmt.Sprintf(`203.0.113.9 - - [09/Mar/2026:10:00:%02d +0000] "GET /%s HTTP/1.1" 200 512 "-" "%s"`+"\n", second, page, firefox)
+		return fmt.Sprintf(`203.0.113.9 - - [09/Mar/2026:10:00:%02d +0000] "GET /%s HTTP/1.1" 200 512 "-" "%s"`+"\n",
+			second, page, firefox)
 	}
 	a, b := monitor, monitor
 	for i := range 50 {
@@ -88,7 +90,8 @@ func TestEqualViewsOfOneSecondAreAllCounted(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	var log strings.Builder
 	for i := range 400 { // 10 of them from the same address twice
-		fmt.Fprintf(&log, `10.0.%d.%d - - [09/Mar/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "%s"`+"\n", i/390, i%390%250, firefox)
+		fmt.Fprintf(&log, `10.0.%d.%d - - [09/Mar/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "%s"`+"\n", i/390,
+			i%390%250, firefox)
 	}
 	for range 2 {
 		importLog(t, h, "access.log", log.String())
@@ -106,7 +109,8 @@ func TestEqualViewsOfTwoServersAreTwo(t *testing.T) {
 	line := `203.0.113.%d - - [09/Mar/2026:10:00:00 +0000] "GET / HTTP/1.1" 200 1 "-" "` + firefox + `"` + "\n"
 	for range 2 {
 		for i, server := range []string{"web1", "web2"} {
-			_, err := h.Import(t.Context(), Log{Name: "access.log", Host: "example.com", Server: server}, strings.NewReader(fmt.Sprintf(line, i)), nil)
+			_, err := h.Import(t.Context(), Log{Name: "access.log", Host: "example.com", Server: server},
+				strings.NewReader(fmt.Sprintf(line, i)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +157,8 @@ func TestAnImportKilledAtAnyLineGoesOn(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	log := accessLog(300)
 	for cut := 1; cut < len(log); cut += len(log)/17 + 1 {
-		_, err := h.Import(context.Background(), Log{Name: "access.log", Host: "example.com"}, &dying{strings.NewReader(log), cut}, nil)
+		_, err := h.Import(context.Background(), Log{Name: "access.log", Host: "example.com"},
+			&dying{strings.NewReader(log), cut}, nil)
 		if !errors.Is(err, errDied) {
 			t.Fatalf("%v", err)
 		}
@@ -193,7 +198,8 @@ func TestAUsersNameIsNeitherHostNorAddress(t *testing.T) {
 }
 
 func TestPeopleInAppsAreNoBotsAndMailIsMail(t *testing.T) {
-	const telegram = "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 Chrome/131.0.0.0 Mobile Safari/537.36 Telegram-Android/11.3.3 (Samsung SM-S918B; Android 14; SDK 34; HIGH)"
+	const telegram = "Mozilla/5.0 (Linux; Android 14; SM-S918B) AppleWebKit/537.36 (KHTML, like Gecko) Version/4.0 " +
+		"Chrome/131.0.0.0 Mobile Safari/537.36 Telegram-Android/11.3.3 (Samsung SM-S918B; Android 14; SDK 34; HIGH)"
 	if isBot(telegram) {
 		t.Error("Telegram's browser is a bot")
 	}
@@ -221,7 +227,8 @@ func BenchmarkImportAgain(b *testing.B) {
 	h := bench(b, jobstest.SQLite)
 	log := accessLog(50_000)
 	for b.Loop() {
-		if _, err := h.Import(context.Background(), Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log), nil); err != nil {
+		if _, err := h.Import(context.Background(), Log{Name: "access.log", Host: "example.com"},
+			strings.NewReader(log), nil); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -146,7 +146,8 @@ func (k *known) pass(text *logText) {
 
 func (h *Handler) position(ctx context.Context, k *known) error {
 	var found []position
-	err := h.DB.SelectContext(ctx, &found, h.DB.Rebind("SELECT read_to, digest, oldest FROM cmsjobs_analytics_imports WHERE id = ?"), k.id)
+	err := h.DB.SelectContext(ctx, &found, h.DB.Rebind("SELECT read_to, digest, oldest FROM "+
+		"cmsjobs_analytics_imports WHERE id = ?"), k.id)
 	if err != nil {
 		return fmt.Errorf("looking how far the log was read: %w", err)
 	}
@@ -165,11 +166,13 @@ func (in *importer) keepPosition(ctx context.Context) error {
 	p.Oldest = in.oldest.UnixMilli()
 	now := in.h.Now()
 	return database.InTx(ctx, in.h.DB, "writing down how far the log was read", func(tx *sqlx.Tx) error {
-		_, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_analytics_imports WHERE id = ? OR read_at < ?"), in.known.id, now.Add(-keepPositions).UnixMilli())
+		_, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_analytics_imports WHERE id = ? OR read_at < ?"),
+			in.known.id, now.Add(-keepPositions).UnixMilli())
 		if err != nil {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_analytics_imports (id, read_to, digest, oldest, read_at) VALUES (?, ?, ?, ?, ?)"),
+		_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_analytics_imports (id, read_to, digest, oldest, "+
+			"read_at) VALUES (?, ?, ?, ?, ?)"),
 			in.known.id, p.Offset, p.Digest, p.Oldest, now.UnixMilli())
 		return err
 	})

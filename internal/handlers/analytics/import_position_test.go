@@ -33,7 +33,8 @@ func longLog(n int, page string) string {
 		if i%10 > 1 {
 			path = "/storage/a.jpg"
 		}
-		fmt.Fprintf(&b, `203.0.113.%d - - [%s] "GET %s HTTP/1.1" 200 512 "-" "%s %s"`+"\n", i%2+1, at.Format("02/Jan/2006:15:04:05 -0700"), path, firefox, strings.Repeat("x", 800))
+		fmt.Fprintf(&b, `203.0.113.%d - - [%s] "GET %s HTTP/1.1" 200 512 "-" "%s %s"`+"\n", i%2+1,
+			at.Format("02/Jan/2006:15:04:05 -0700"), path, firefox, strings.Repeat("x", 800))
 	}
 	return b.String()
 }
@@ -60,7 +61,8 @@ func TestALogIsReadOnFromWhereItWasRead(t *testing.T) {
 		}
 		imported("half of it", half, false)
 		rows("half of it", strings.Count(half, " /a/"))
-		if done, read := imported("the log grew", log, false); done.Before == 0 || read > int64(len(log)-len(half))+3*overlap {
+		if done, read := imported("the log grew", log, false); done.Before == 0 || read > int64(len(log)-len(half))+
+			3*overlap {
 			t.Errorf("it grew: %d of %d bytes are read, %+v", read, len(log), done)
 		}
 		rows("it grew", n)
@@ -125,7 +127,8 @@ func TestAPipeIsReadAsAWhole(t *testing.T) {
 	h := bench(t, jobstest.SQLite)
 	log := longLog(4000, "a")
 	for range 2 {
-		done, err := h.Import(context.Background(), Log{Name: "-", Host: "example.com"}, io.MultiReader(strings.NewReader(log)), nil)
+		done, err := h.Import(context.Background(), Log{Name: "-", Host: "example.com"},
+			io.MultiReader(strings.NewReader(log)), nil)
 		if err != nil || done.Before != 0 || done.Lines != 4000 {
 			t.Errorf("%+v, %v", done, err)
 		}

@@ -27,7 +27,8 @@ func TestLinesOfEveryFormatAreRead(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if v.Path != "/news/a" || v.Query != "utm_source=x" || v.Referrer != "https://www.google.com/" || v.Agent != firefox || v.Address != "203.0.113.9" || v.At.Unix() != 1773046800 {
+			if v.Path != "/news/a" || v.Query != "utm_source=x" || v.Referrer != "https://www.google.com/" ||
+				v.Agent != firefox || v.Address != "203.0.113.9" || v.At.Unix() != 1773046800 {
 				t.Errorf("read as %+v", v)
 			}
 		})
@@ -40,12 +41,14 @@ func TestLinesOfEveryFormatAreRead(t *testing.T) {
 
 func TestOnlyPagesCount(t *testing.T) {
 	line := `203.0.113.9 - - [09/Mar/2026:10:00:00 +0100] "%s HTTP/1.1" %d 1 "-" "x"`
-	for request, status := range map[string]int{"POST /": 200, "GET /x": 404, "GET /y": 301, "GET /app.css": 200, "GET /i/photo.JPG": 200, "HEAD /": 200} {
+	for request, status := range map[string]int{"POST /": 200, "GET /x": 404, "GET /y": 301, "GET /app.css": 200,
+		"GET /i/photo.JPG": 200, "HEAD /": 200} {
 		if _, err := parseLine([]byte(fmt.Sprintf(line, request, status))); !errors.Is(err, errSkip) {
 			t.Errorf("%s %d: %v", request, status, err)
 		}
 	}
-	for _, bad := range []string{"hello", `1.2.3.4 - - [never] "GET / HTTP/1.1" 200 1`, `{"a":1}`, `1.2.3.4 - - [09/Mar/2026:10:00:00 +0100] "GET /`} {
+	for _, bad := range []string{"hello", `1.2.3.4 - - [never] "GET / HTTP/1.1" 200 1`, `{"a":1}`,
+		`1.2.3.4 - - [09/Mar/2026:10:00:00 +0100] "GET /`} {
 		if _, err := parseLine([]byte(bad)); err == nil || errors.Is(err, errSkip) {
 			t.Errorf("%q: %v", bad, err)
 		}
@@ -57,9 +60,11 @@ func TestOnlyPagesCount(t *testing.T) {
 func accessLog(n int) string {
 	var b strings.Builder
 	for i := range n {
-		fmt.Fprintf(&b, `203.0.113.%d - - [09/Mar/2026:10:%02d:%02d +0000] "GET /page-%d HTTP/1.1" 200 512 "-" "%s"`+"\n", i%50, i/60%60, i%60, i%7, firefox)
+		fmt.Fprintf(&b, `203.0.113.%d - - [09/Mar/2026:10:%02d:%02d +0000] "GET /page-%d HTTP/1.1" 200 512 "-" "%s"`+
+			"\n", i%50, i/60%60, i%60, i%7, firefox)
 		if i%10 == 0 {
-			b.WriteString(`203.0.113.1 - - [09/Mar/2026:10:00:00 +0000] "GET /a.css HTTP/1.1" 200 1 "-" "x"` + "\nno such line\n")
+			b.WriteString(`203.0.113.1 - - [09/Mar/2026:10:00:00 +0000] "GET /a.css HTTP/1.1" 200 1 "-" "x"` +
+				"\nno such line\n")
 		}
 	}
 	return b.String()
@@ -77,7 +82,8 @@ func TestALogIsImportedOnceHoweverOftenItIsGiven(t *testing.T) {
 	each(t, func(t *testing.T, h *Handler) {
 		ctx := context.Background()
 		log := accessLog(600)
-		first, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log[:strings.LastIndexByte(log[:len(log)/2], '\n')+1]), nil)
+		first, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"},
+			strings.NewReader(log[:strings.LastIndexByte(log[:len(log)/2], '\n')+1]), nil)
 		if err != nil || first.Views == 0 || first.Bad == 0 || first.Skipped == 0 {
 			t.Fatalf("%+v, %v", first, err)
 		}
@@ -120,7 +126,8 @@ func TestALastLineWithoutItsEndWaitsForTheRest(t *testing.T) {
 	ctx := context.Background()
 	log := accessLog(20)
 	for _, cut := range []int{len(log) - 30, len(log)} {
-		if _, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log[:cut]), nil); err != nil {
+		if _, err := h.Import(ctx, Log{Name: "access.log", Host: "example.com"}, strings.NewReader(log[:cut]),
+			nil); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -45,7 +45,8 @@ func sendAll(t testing.TB, server *httptest.Server, senders, each int, pace time
 }
 
 func sendOne(client *http.Client, address string, sender, i int) error {
-	r, err := http.NewRequest(http.MethodPost, address, strings.NewReader(fmt.Sprintf(`{"u":"https://example.com/p%d"}`, i%10)))
+	r, err := http.NewRequest(http.MethodPost, address,
+		strings.NewReader(fmt.Sprintf(`{"u":"https://example.com/p%d"}`, i%10)))
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,8 @@ func collecting(t testing.TB, h *Handler, do func(*httptest.Server)) (counts Cou
 	})
 	running.Go(func() {
 		for ; ctx.Err() == nil; rollUps++ {
-			if _, err := h.Process(context.Background(), ProcessPayload{DateRange: &DateRange{"2026-03-01", "2026-03-31"}}); err != nil {
+			if _, err := h.Process(context.Background(), ProcessPayload{
+				DateRange: &DateRange{"2026-03-01", "2026-03-31"}}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -110,7 +112,8 @@ func testEveryViewIsStoredOrCounted(t *testing.T, engine jobstest.Engine) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if report.Total.Views != got.Stored || report.Total.Visitors > senders || !slices.ContainsFunc(report.Lists[0].Items, func(i Item) bool { return i.Name == "/p3" }) {
+	if report.Total.Views != got.Stored || report.Total.Visitors > senders ||
+		!slices.ContainsFunc(report.Lists[0].Items, func(i Item) bool { return i.Name == "/p3" }) {
 		t.Errorf("the report says %+v, the collector %+v", report.Total, got)
 	}
 }

@@ -31,9 +31,11 @@ var identifier = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
 
 func (m *Mapping) check() error {
 	if m.Table == "" || m.At == "" || m.Visitor == "" && m.Address == "" {
-		return errors.New("a mapped table of views needs its name, the column of the time, and one of visitor or address")
+		return errors.New("a mapped table of views needs its name, the column of the time, and one of visitor or " +
+			"address")
 	}
-	for _, name := range []string{m.Table, m.At, m.Visitor, m.Address, m.Agent, m.Path, m.Referrer, m.Country, m.Campaign, m.Site} {
+	for _, name := range []string{m.Table, m.At, m.Visitor, m.Address, m.Agent, m.Path, m.Referrer, m.Country,
+		m.Campaign, m.Site} {
 		if name != "" && !identifier.MatchString(name) {
 			return fmt.Errorf("%q is no name of a table or column", name)
 		}
@@ -93,8 +95,10 @@ func (h *Handler) feedMapped(ctx context.Context, day string, t *tally) (bad int
 	if order == "" {
 		order = strings.TrimSuffix(m.Address+", "+m.Agent, ", ")
 	}
-	query := fmt.Sprintf("SELECT %s, %s, %s, %s, %s, %s, %s, %s, %s FROM %s WHERE %s >= ? AND %s < ? ORDER BY %s, %s", m.At, m.column(m.Visitor), m.column(m.Address),
-		m.column(m.Agent), m.column(m.Path), m.column(m.Referrer), m.column(m.Country), m.column(m.Campaign), m.column(m.Site), m.Table, m.At, m.At, order, m.At)
+	query := fmt.Sprintf("SELECT %s, %s, %s, %s, %s, %s, %s, %s, %s FROM %s WHERE %s >= ? AND %s < ? ORDER BY %s, %s",
+		m.At, m.column(m.Visitor), m.column(m.Address),
+		m.column(m.Agent), m.column(m.Path), m.column(m.Referrer), m.column(m.Country), m.column(m.Campaign),
+		m.column(m.Site), m.Table, m.At, m.At, order, m.At)
 	rows, err := db.QueryContext(ctx, db.Rebind(query), from, to)
 	if err != nil {
 		return 0, fmt.Errorf("reading %s: %w", m.Table, err)
@@ -113,7 +117,8 @@ func (h *Handler) feedMapped(ctx context.Context, day string, t *tally) (bad int
 
 // mappedBounds are the first moment of a day and of the next, as the column
 // has them.
-func (h *Handler) mappedBounds(ctx context.Context, day string, zone *time.Location) (from, to any, numeric bool, err error) {
+func (h *Handler) mappedBounds(ctx context.Context, day string, zone *time.Location) (from, to any, numeric bool,
+	err error) {
 	start, err := time.ParseInLocation(time.DateOnly, day, zone)
 	if err != nil {
 		return nil, nil, false, err
@@ -125,7 +130,8 @@ func (h *Handler) mappedBounds(ctx context.Context, day string, zone *time.Locat
 	}
 	kind := columns[strings.ToLower(h.Mapped.At)]
 	if kind == "" {
-		return nil, nil, false, fmt.Errorf("the table %s has no column %s: fix analytics.mapped in the configuration", h.Mapped.Table, h.Mapped.At)
+		return nil, nil, false, fmt.Errorf("the table %s has no column %s: fix analytics.mapped in the configuration",
+			h.Mapped.Table, h.Mapped.At)
 	}
 	if strings.Contains(kind, "int") {
 		return start.Unix(), end.Unix(), true, nil
@@ -166,7 +172,8 @@ func (h *Handler) mappedRow(rows *sql.Rows, day string, zone *time.Location, num
 	if who == "" {
 		who = address + "\x00" + agent
 	}
-	r := row{day: day, at: moment.UnixMilli(), site: cleanHost(site), path: cleanPath(path), country: clean(country, 2), campaign: clean(campaign, 191), kind: kindView}
+	r := row{day: day, at: moment.UnixMilli(), site: cleanHost(site), path: cleanPath(path),
+		country: clean(country, 2), campaign: clean(campaign, 191), kind: kindView}
 	if r.site == "" {
 		r.site = h.ownHost()
 	}

@@ -19,11 +19,13 @@ func TestAMappedTableIsRolledUpByTheCMSsDays(t *testing.T) {
 		}
 		h.Site = &cms.Site{DB: h.DB, FallbackZone: zone, Env: cms.Env{"APP_URL": "https://example.com"}}
 		h.Mapped = &Mapping{Table: "visits", At: "seen_at", Visitor: "session", Path: "url"}
-		if _, err := h.DB.Exec("CREATE TABLE visits (seen_at BIGINT, session VARCHAR(20), url VARCHAR(200))"); err != nil {
+		if _, err := h.DB.Exec(
+			"CREATE TABLE visits (seen_at BIGINT, session VARCHAR(20), url VARCHAR(200))"); err != nil {
 			t.Fatal(err)
 		}
 		first := time.Date(2026, 3, 29, 0, 0, 0, 0, zone)
-		for _, at := range []time.Time{first.Add(-time.Second), first, first.Add(22*time.Hour + 59*time.Minute), first.Add(23 * time.Hour)} {
+		for _, at := range []time.Time{first.Add(-time.Second), first, first.Add(22*time.Hour + 59*time.Minute),
+			first.Add(23 * time.Hour)} {
 			if _, err := h.DB.Exec(h.DB.Rebind("INSERT INTO visits VALUES (?, 'a', '/x')"), at.Unix()); err != nil {
 				t.Fatal(err)
 			}

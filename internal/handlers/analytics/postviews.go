@@ -19,7 +19,8 @@ func (h *Handler) countPostViews(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	var raw int64
-	if err := h.DB.GetContext(ctx, &raw, "SELECT COUNT(*) FROM (SELECT 1 AS x FROM cmsjobs_page_views LIMIT 1) v"); err != nil || raw > 0 {
+	if err := h.DB.GetContext(ctx, &raw,
+		"SELECT COUNT(*) FROM (SELECT 1 AS x FROM cmsjobs_page_views LIMIT 1) v"); err != nil || raw > 0 {
 		return 0, err
 	}
 	zone, err := h.Site.Zone(ctx)
@@ -74,7 +75,8 @@ func (h *Handler) countDeltas(ctx context.Context, day string, posts []postCount
 	return total, err
 }
 
-func (h *Handler) addDeltas(ctx context.Context, tx *sqlx.Tx, day string, posts []postCounter) (total int64, err error) {
+func (h *Handler) addDeltas(ctx context.Context, tx *sqlx.Tx, day string, posts []postCounter) (total int64,
+	err error) {
 	known, err := knownCounters(ctx, tx, posts)
 	if err != nil {
 		return 0, err
@@ -122,7 +124,8 @@ func knownCounters(ctx context.Context, tx *sqlx.Tx, posts []postCounter) (map[s
 
 func addViews(ctx context.Context, tx *sqlx.Tx, day string, k key, n int64) error {
 	d := database.Of(tx)
-	query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits) VALUES (?,?,?,?,?,0,0)" +
+	query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits) VALUES " +
+		"(?,?,?,?,?,0,0)" +
 		d.OnConflict("day, site, dimension, name", "views = cmsjobs_analytics_daily.views + "+d.Inserted("views"))
 	if _, err := tx.ExecContext(ctx, tx.Rebind(query), k.site, day, k.dimension, k.name, n); err != nil {
 		return fmt.Errorf("adding views of %s: %w", k.name, err)

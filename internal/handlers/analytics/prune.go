@@ -25,7 +25,8 @@ func (h *Handler) prune(ctx context.Context) (int64, error) {
 	}
 	before := h.Now().Add(-h.KeepRaw).UTC().Format(time.DateOnly)
 	// A day that waits for its roll-up keeps its rows until it had it.
-	_, err := h.DB.ExecContext(ctx, h.DB.Rebind("UPDATE cmsjobs_analytics_days SET version = ?, rolled = 0 WHERE day < ? AND version >= 0 AND rolled >= version"), sealedVersion, before)
+	_, err := h.DB.ExecContext(ctx, h.DB.Rebind("UPDATE cmsjobs_analytics_days SET version = ?, rolled = 0 WHERE day "+
+		"< ? AND version >= 0 AND rolled >= version"), sealedVersion, before)
 	if err != nil {
 		return 0, fmt.Errorf("closing the days before %s: %w", before, err)
 	}
@@ -49,7 +50,8 @@ func (h *Handler) prune(ctx context.Context) (int64, error) {
 // limit.
 func (h *Handler) firstOpen(ctx context.Context, limit string) (string, error) {
 	var day sql.NullString
-	if err := h.DB.GetContext(ctx, &day, h.DB.Rebind("SELECT MIN(day) FROM cmsjobs_analytics_days WHERE day < ? AND version >= 0"), limit); err != nil {
+	if err := h.DB.GetContext(ctx, &day, h.DB.Rebind("SELECT MIN(day) FROM cmsjobs_analytics_days WHERE day < ? AND "+
+		"version >= 0"), limit); err != nil {
 		return "", fmt.Errorf("finding the days whose views are still needed: %w", err)
 	}
 	if day.Valid {
@@ -71,7 +73,8 @@ func (h *Handler) pruneChunk(ctx context.Context, before string) (int64, error) 
 // lastSealed is the newest day whose raw rows are gone, "" when none are.
 func (h *Handler) lastSealed(ctx context.Context) (string, error) {
 	var day sql.NullString
-	if err := h.DB.GetContext(ctx, &day, h.DB.Rebind("SELECT MAX(day) FROM cmsjobs_analytics_days WHERE version = ?"), sealedVersion); err != nil {
+	if err := h.DB.GetContext(ctx, &day, h.DB.Rebind("SELECT MAX(day) FROM cmsjobs_analytics_days WHERE version = ?"),
+		sealedVersion); err != nil {
 		return "", fmt.Errorf("finding the days that are closed: %w", err)
 	}
 	return day.String, nil

@@ -130,7 +130,8 @@ func TestAClosedDayStaysClosed(t *testing.T) {
 			t.Errorf("%d figures are not the %d that there were", len(got), len(figures))
 		}
 		var left int
-		if err := h.DB.Get(&left, "SELECT COUNT(*) FROM cmsjobs_page_views WHERE day < '2026-03-09'"); err != nil || left != 0 {
+		if err := h.DB.Get(&left, "SELECT COUNT(*) FROM cmsjobs_page_views WHERE day < '2026-03-09'"); err != nil ||
+			left != 0 {
 			t.Errorf("%d late rows are left, %v", left, err)
 		}
 	})
@@ -156,7 +157,8 @@ func TestCountersOfPostsStandIn(t *testing.T) {
 		ctx := context.Background()
 		h.CountPostViews = true
 		h.Site = &cms.Site{DB: h.DB, Env: cms.Env{"APP_URL": "https://example.com"}}
-		for _, statement := range []string{"CREATE TABLE posts (id BIGINT PRIMARY KEY, views BIGINT NOT NULL)", "INSERT INTO posts VALUES (1, 100), (2, 50), (3, 7)"} {
+		for _, statement := range []string{"CREATE TABLE posts (id BIGINT PRIMARY KEY, views BIGINT NOT NULL)",
+			"INSERT INTO posts VALUES (1, 100), (2, 50), (3, 7)"} {
 			if _, err := h.DB.Exec(statement); err != nil {
 				t.Fatal(err)
 			}
@@ -172,7 +174,8 @@ func TestCountersOfPostsStandIn(t *testing.T) {
 		if n := process(); n != 0 {
 			t.Errorf("%d views were counted whose day nobody knows", n)
 		}
-		for _, statement := range []string{"UPDATE posts SET views = 105 WHERE id = 1", "UPDATE posts SET views = 3 WHERE id = 2", "INSERT INTO posts VALUES (4, 9)"} {
+		for _, statement := range []string{"UPDATE posts SET views = 105 WHERE id = 1",
+			"UPDATE posts SET views = 3 WHERE id = 2", "INSERT INTO posts VALUES (4, 9)"} {
 			if _, err := h.DB.Exec(statement); err != nil { // read, set back, new
 				t.Fatal(err)
 			}
@@ -184,7 +187,8 @@ func TestCountersOfPostsStandIn(t *testing.T) {
 			t.Fatal(err)
 		}
 		process()
-		want := []string{"2026-03-10|example.com|page|post 1|5|0|0", "2026-03-10|example.com|page|post 2|10|0|0", "2026-03-10|example.com|page|post 4|4|0|0", "2026-03-10|example.com|total||19|0|0"}
+		want := []string{"2026-03-10|example.com|page|post 1|5|0|0", "2026-03-10|example.com|page|post 2|10|0|0",
+			"2026-03-10|example.com|page|post 4|4|0|0", "2026-03-10|example.com|total||19|0|0"}
 		if got := h.dump(t); !slices.Equal(got, want) {
 			t.Errorf("%v, want %v", got, want)
 		}

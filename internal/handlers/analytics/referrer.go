@@ -12,13 +12,20 @@ import (
 var referrerGroups = []struct{ suffix, name string }{
 	{"mail.", "Mail"}, {"com.google.android.gm", "Mail"}, {"inbox.google.com", "Mail"},
 	{"org.telegram.messenger", "Telegram"}, {"com.google.android.googlequicksearchbox", "Google"},
-	{"google.", "Google"}, {"bing.com", "Bing"}, {"duckduckgo.com", "DuckDuckGo"}, {"yahoo.", "Yahoo"}, {"yandex.", "Yandex"},
-	{"baidu.com", "Baidu"}, {"ecosia.org", "Ecosia"}, {"qwant.com", "Qwant"}, {"startpage.com", "Startpage"}, {"coccoc.com", "Cốc Cốc"},
-	{"search.brave.com", "Brave"}, {"kagi.com", "Kagi"}, {"facebook.com", "Facebook"}, {"fb.me", "Facebook"}, {"instagram.com", "Instagram"},
-	{"t.co", "X"}, {"twitter.com", "X"}, {"x.com", "X"}, {"linkedin.com", "LinkedIn"}, {"lnkd.in", "LinkedIn"}, {"reddit.com", "Reddit"},
-	{"youtube.com", "YouTube"}, {"youtu.be", "YouTube"}, {"pinterest.", "Pinterest"}, {"tiktok.com", "TikTok"}, {"zalo.me", "Zalo"},
-	{"t.me", "Telegram"}, {"telegram.org", "Telegram"}, {"news.ycombinator.com", "Hacker News"}, {"github.com", "GitHub"},
-	{"chatgpt.com", "ChatGPT"}, {"perplexity.ai", "Perplexity"}, {"claude.ai", "Claude"}, {"wikipedia.org", "Wikipedia"},
+	{"google.", "Google"}, {"bing.com", "Bing"}, {"duckduckgo.com", "DuckDuckGo"}, {"yahoo.", "Yahoo"},
+	{"yandex.", "Yandex"},
+	{"baidu.com", "Baidu"}, {"ecosia.org", "Ecosia"}, {"qwant.com", "Qwant"}, {"startpage.com", "Startpage"},
+	{"coccoc.com", "Cốc Cốc"},
+	{"search.brave.com", "Brave"}, {"kagi.com", "Kagi"}, {"facebook.com", "Facebook"}, {"fb.me", "Facebook"},
+	{"instagram.com", "Instagram"},
+	{"t.co", "X"}, {"twitter.com", "X"}, {"x.com", "X"}, {"linkedin.com", "LinkedIn"}, {"lnkd.in", "LinkedIn"},
+	{"reddit.com", "Reddit"},
+	{"youtube.com", "YouTube"}, {"youtu.be", "YouTube"}, {"pinterest.", "Pinterest"}, {"tiktok.com", "TikTok"},
+	{"zalo.me", "Zalo"},
+	{"t.me", "Telegram"}, {"telegram.org", "Telegram"}, {"news.ycombinator.com", "Hacker News"},
+	{"github.com", "GitHub"},
+	{"chatgpt.com", "ChatGPT"}, {"perplexity.ai", "Perplexity"}, {"claude.ai", "Claude"},
+	{"wikipedia.org", "Wikipedia"},
 }
 
 // referrerGroup names where a visitor came from: a well-known source, else the

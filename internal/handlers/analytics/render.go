@@ -21,7 +21,8 @@ func WriteJSON(w io.Writer, r Report) error {
 // WriteCSV writes a report for spreadsheets: one row a day or item.
 func WriteCSV(w io.Writer, r Report) error {
 	c := csv.NewWriter(w)
-	rows := [][]string{{"dimension", "name", "views", "visitors", "visits", "bounces", "bounce_rate", "visit_seconds", "page_seconds", "exit_rate"}}
+	rows := [][]string{{"dimension", "name", "views", "visitors", "visits", "bounces", "bounce_rate", "visit_seconds",
+		"page_seconds", "exit_rate"}}
 	for _, d := range r.Days {
 		rows = append(rows, record("day", d.Day, d.Figures))
 	}
@@ -40,14 +41,16 @@ func record(dimension, name string, f Figures) []string {
 	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	rate := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
-	return []string{dimension, name, n(f.Views), n(f.Visitors), n(f.Visits), n(f.Bounces), rate(f.BounceRate), n(f.VisitSeconds), n(f.PageSeconds), rate(f.ExitRate)}
+	return []string{dimension, name, n(f.Views), n(f.Visitors), n(f.Visits), n(f.Bounces), rate(f.BounceRate),
+		n(f.VisitSeconds), n(f.PageSeconds), rate(f.ExitRate)}
 }
 
 // WriteHTML writes a report for people: one file, no script, its plots inside,
 // for a mail, a browser or paper. templates holds analytics.html.
 func WriteHTML(w io.Writer, templates fs.FS, r Report) error {
 	t, err := template.New("analytics.html").Funcs(template.FuncMap{
-		"plot": plot, "share": share, "change": change, "named": named, "number": number, "duration": duration, "extra": extra,
+		"plot": plot, "share": share, "change": change, "named": named, "number": number, "duration": duration,
+		"extra": extra,
 	}).ParseFS(templates, "analytics.html")
 	if err != nil {
 		return fmt.Errorf("reading the report's template: %w", err)
@@ -79,17 +82,20 @@ func plot(days []Day) template.HTML {
 	var bars, line strings.Builder
 	for i, d := range days {
 		x := float64(i) * step
-		fmt.Fprintf(&bars, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s views, %s visitors</title></rect>`,
+		fmt.Fprintf(&bars,
+			`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s views, %s visitors</title></rect>`,
 			x+step*0.1, y(d.Views), step*0.8, plotHeight-y(d.Views), d.Day, number(d.Views), number(d.Visitors))
 		fmt.Fprintf(&line, "%.1f,%.1f ", x+step/2, y(d.Visitors))
 	}
 	first, last := days[0].Day, days[len(days)-1].Day
 	// Numbers and checked dates only: nothing of a visitor's gets in here.
-	return template.HTML(fmt.Sprintf(`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="Views and visitors from %s to %s, at most %s views a day">`+
-		`<g class="bars">%s</g><polyline class="line" fill="none" points="%s"/>`+
-		`<text x="0" y="%d">%s</text><text x="%d" y="%d" text-anchor="end">%s</text><text x="0" y="9">%s</text></svg>`,
-		plotWidth, plotHeight+plotBottom, first, last, number(top), bars.String(), strings.TrimSpace(line.String()),
-		plotHeight+14, first, plotWidth, plotHeight+14, last, number(top)))
+	return template.HTML(
+		fmt.Sprintf(
+			`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="Views and visitors from %s to %s, at most %s views a day">`+
+				`<g class="bars">%s</g><polyline class="line" fill="none" points="%s"/>`+
+				`<text x="0" y="%d">%s</text><text x="%d" y="%d" text-anchor="end">%s</text><text x="0" y="9">%s</text></svg>`,
+			plotWidth, plotHeight+plotBottom, first, last, number(top), bars.String(), strings.TrimSpace(line.String()),
+			plotHeight+14, first, plotWidth, plotHeight+14, last, number(top)))
 }
 
 // share is an item's part of the largest, in percent, for its bar.

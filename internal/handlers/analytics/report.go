@@ -100,7 +100,8 @@ type Report struct {
 
 // lists are the dimensions of a report, in its order.
 var lists = [...]struct{ dimension, title string }{
-	{dimPage, "Pages"}, {dimEntry, "Entry pages"}, {dimExit, "Exit pages"}, {dimReferrer, "Sources"}, {dimCountry, "Countries"},
+	{dimPage, "Pages"}, {dimEntry, "Entry pages"}, {dimExit, "Exit pages"}, {dimReferrer, "Sources"},
+	{dimCountry, "Countries"},
 	{dimDevice, "Devices"}, {dimBrowser, "Browsers"}, {dimOS, "Systems"}, {dimCampaign, "Campaigns"},
 }
 
@@ -112,7 +113,8 @@ func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
 	since, err1 := time.Parse(time.DateOnly, q.Since)
 	until, err2 := time.Parse(time.DateOnly, q.Until)
 	if err1 != nil || err2 != nil || until.Before(since) {
-		return Report{}, jobs.Invalid(fmt.Errorf("a report needs days as 2006-01-02, the first not after the last; got %q to %q", q.Since, q.Until))
+		return Report{}, jobs.Invalid(fmt.Errorf("a report needs days as 2006-01-02, the first not after the last; "+
+			"got %q to %q", q.Since, q.Until))
 	}
 	length := int(until.Sub(since).Hours()/24) + 1
 	if length > maxReportDays {
@@ -133,7 +135,8 @@ func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
 		r.Total = r.Total.plus(d.Figures)
 	}
 	r.Total = r.Total.rates(dimTotal)
-	before := ReportQuery{Since: since.AddDate(0, 0, -length).Format(time.DateOnly), Until: since.AddDate(0, 0, -1).Format(time.DateOnly), Site: q.Site}
+	before := ReportQuery{Since: since.AddDate(0, 0, -length).Format(time.DateOnly),
+		Until: since.AddDate(0, 0, -1).Format(time.DateOnly), Site: q.Site}
 	if r.Previous, err = h.sum(ctx, before, dimTotal); err != nil {
 		return r, err
 	}
@@ -157,12 +160,14 @@ func (f Figures) plus(g Figures) Figures {
 }
 
 // SUM is NULL where there is no row, and no integer in PostgreSQL and MySQL.
-const sums = "COALESCE(SUM(views), 0) AS views, COALESCE(SUM(visitors), 0) AS visitors, COALESCE(SUM(visits), 0) AS visits, " +
+const sums = "COALESCE(SUM(views), 0) AS views, COALESCE(SUM(visitors), 0) AS visitors, COALESCE(SUM(visits), 0) AS " +
+	"visits, " +
 	"COALESCE(SUM(bounces), 0) AS bounces, COALESCE(SUM(time_ms), 0) AS time_ms, COALESCE(SUM(timed), 0) AS timed"
 
 // where bounds a query on the daily table.
 func (q ReportQuery) where(dimension string) (string, []any) {
-	where, args := " FROM cmsjobs_analytics_daily WHERE day BETWEEN ? AND ? AND dimension = ?", []any{q.Since, q.Until, dimension}
+	where, args := " FROM cmsjobs_analytics_daily WHERE day BETWEEN ? AND ? AND dimension = ?",
+		[]any{q.Since, q.Until, dimension}
 	if q.Site != "" {
 		where, args = where+" AND site = ?", append(args, q.Site)
 	}
@@ -173,7 +178,8 @@ func (q ReportQuery) where(dimension string) (string, []any) {
 func (h *Handler) days(ctx context.Context, q ReportQuery, since time.Time, length int) ([]Day, error) {
 	where, args := q.where(dimTotal)
 	var found []Day
-	if err := h.DB.SelectContext(ctx, &found, h.DB.Rebind("SELECT day, "+sums+where+" GROUP BY day"), args...); err != nil {
+	if err := h.DB.SelectContext(ctx, &found, h.DB.Rebind("SELECT day, "+sums+where+" GROUP BY day"),
+		args...); err != nil {
 		return nil, fmt.Errorf("reading the figures of the days: %w", err)
 	}
 	known := map[string]Figures{}

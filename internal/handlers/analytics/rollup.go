@@ -55,7 +55,8 @@ func (h *Handler) Process(ctx context.Context, p ProcessPayload) (Processed, err
 		done.Days, done.Views, done.BadRows = done.Days+1, done.Views+views, done.BadRows+bad
 	}
 	if last != nil {
-		return done, fmt.Errorf("%d of %d days could not be rolled up (%s): %w", len(done.Failed), len(days), strings.Join(done.Failed, ", "), last)
+		return done, fmt.Errorf("%d of %d days could not be rolled up (%s): %w", len(done.Failed), len(days),
+			strings.Join(done.Failed, ", "), last)
 	}
 	if h.CountPostViews {
 		n, err := h.countPostViews(ctx)
@@ -74,7 +75,8 @@ func (h *Handler) due(ctx context.Context, p ProcessPayload) ([]string, error) {
 	var days []string
 	query, args := "SELECT day FROM cmsjobs_analytics_days WHERE rolled < version ORDER BY day", []any(nil)
 	if p.DateRange != nil {
-		query, args = "SELECT day FROM cmsjobs_analytics_days WHERE day BETWEEN ? AND ? AND version >= 0 ORDER BY day", []any{p.DateRange.Start, p.DateRange.End}
+		query, args = "SELECT day FROM cmsjobs_analytics_days WHERE day BETWEEN ? AND ? AND version >= 0 ORDER BY day",
+			[]any{p.DateRange.Start, p.DateRange.End}
 	}
 	if err := h.DB.SelectContext(ctx, &days, h.DB.Rebind(query), args...); err != nil {
 		return nil, fmt.Errorf("finding the days to roll up: %w", err)
@@ -87,7 +89,8 @@ func (h *Handler) due(ctx context.Context, p ProcessPayload) ([]string, error) {
 // roll-ups at once the later version stays.
 func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err error) {
 	var version int64
-	if err := h.DB.GetContext(ctx, &version, h.DB.Rebind("SELECT version FROM cmsjobs_analytics_days WHERE day = ?"), day); err != nil {
+	if err := h.DB.GetContext(ctx, &version, h.DB.Rebind("SELECT version FROM cmsjobs_analytics_days WHERE day = ?"),
+		day); err != nil {
 		return 0, 0, fmt.Errorf("reading the version of %s: %w", day, err)
 	}
 	t, feed := newTally(), h.feed
@@ -111,7 +114,8 @@ func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err
 
 // feed streams a day's raw rows, ordered by visitor and time, into a tally.
 func (h *Handler) feed(ctx context.Context, day string, t *tally) (bad int64, err error) {
-	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, os, country, campaign, kind FROM cmsjobs_page_views WHERE day = ? ORDER BY day, visitor, at, nonce"), day)
+	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, os, "+
+		"country, campaign, kind FROM cmsjobs_page_views WHERE day = ? ORDER BY day, visitor, at, nonce"), day)
 	if err != nil {
 		return 0, fmt.Errorf("reading the page views of %s: %w", day, err)
 	}
@@ -121,7 +125,8 @@ func (h *Handler) feed(ctx context.Context, day string, t *tally) (bad int64, er
 	var text [9]sql.RawBytes
 	r := row{day: day}
 	for rows.Next() {
-		if err := rows.Scan(&who, &r.at, &text[0], &text[1], &text[2], &text[3], &text[4], &text[5], &text[6], &text[7], &text[8]); err != nil {
+		if err := rows.Scan(&who, &r.at, &text[0], &text[1], &text[2], &text[3], &text[4], &text[5], &text[6],
+			&text[7], &text[8]); err != nil {
 			return bad, fmt.Errorf("reading the page views of %s: %w", day, err)
 		}
 		if len(who) != len(r.visitor) || len(text[0]) == 0 || len(text[1]) == 0 || r.at <= 0 {
@@ -129,7 +134,8 @@ func (h *Handler) feed(ctx context.Context, day string, t *tally) (bad int64, er
 			continue
 		}
 		copy(r.visitor[:], who)
-		for i, field := range [...]*string{&r.site, &r.path, &r.referrer, &r.device, &r.browser, &r.os, &r.country, &r.campaign, &r.kind} {
+		for i, field := range [...]*string{&r.site, &r.path, &r.referrer, &r.device, &r.browser, &r.os, &r.country,
+			&r.campaign, &r.kind} {
 			*field = in.of(text[i])
 		}
 		t.add(&r)
@@ -163,7 +169,8 @@ func (h *Handler) replace(ctx context.Context, day string, version, bad int64, t
 }
 
 func (h *Handler) replaceIn(ctx context.Context, tx *sqlx.Tx, day string, version, bad int64, t *tally) error {
-	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, rolled_at = ?, bad_rows = ? WHERE day = ? AND rolled <= ? AND version >= 0"),
+	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, rolled_at = ?, bad_rows "+
+		"= ? WHERE day = ? AND rolled <= ? AND version >= 0"),
 		version, h.Now().Unix(), bad, day, version)
 	if err != nil {
 		return err
@@ -195,9 +202,11 @@ func insertDaily(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
 		args := make([]any, 0, 10*len(part))
 		for _, k := range part {
 			f := t.daily[k]
-			args = append(args, k.site, day, k.dimension, k.name, f.views, f.visitors, f.visits, f.bounces, f.timeMS, f.timed)
+			args = append(args, k.site, day, k.dimension, k.name, f.views, f.visitors, f.visits, f.bounces, f.timeMS,
+				f.timed)
 		}
-		query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits, bounces, time_ms, timed) VALUES " +
+		query := "INSERT INTO cmsjobs_analytics_daily (site, day, dimension, name, views, visitors, visits, bounces, " +
+			"time_ms, timed) VALUES " +
 			database.Rows("("+database.Marks(10)+")", len(part))
 		if _, err := tx.ExecContext(ctx, tx.Rebind(query), args...); err != nil {
 			return err
@@ -208,7 +217,8 @@ func insertDaily(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
 
 func insertHourly(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
 	for k, f := range t.hourly {
-		_, err := tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_analytics_hourly (site, day, hour, views, visitors, visits) VALUES (?,?,?,?,?,?)"),
+		_, err := tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_analytics_hourly (site, day, hour, views, "+
+			"visitors, visits) VALUES (?,?,?,?,?,?)"),
 			k.site, day, k.hour, f.views, f.visitors, f.visits)
 		if err != nil {
 			return err

@@ -96,19 +96,28 @@ func TestARollUpEqualsAPlainSQLCount(t *testing.T) {
 		if _, err := h.Process(ctx, ProcessPayload{}); err != nil {
 			t.Fatal(err)
 		}
-		for dimension, column := range map[string]string{dimTotal: "SUBSTR(kind, 9)", dimPage: "path", dimDevice: "device", dimBrowser: "browser", dimOS: "os", dimCountry: "country"} {
-			compare(t, h, dimension, "SELECT day, site, "+column+", COUNT(*), COUNT(DISTINCT visitor) FROM cmsjobs_page_views WHERE kind = 'view' GROUP BY day, site, "+column)
+		for dimension, column := range map[string]string{dimTotal: "SUBSTR(kind, 9)", dimPage: "path",
+			dimDevice: "device", dimBrowser: "browser", dimOS: "os", dimCountry: "country"} {
+			compare(t, h, dimension, "SELECT day, site, "+column+", COUNT(*), COUNT(DISTINCT visitor) FROM "+
+				"cmsjobs_page_views WHERE kind = 'view' GROUP BY day, site, "+column)
 		}
-		compare(t, h, dimCampaign, "SELECT day, site, campaign, COUNT(*), COUNT(DISTINCT visitor) FROM cmsjobs_page_views WHERE kind = 'view' AND campaign <> '' GROUP BY day, site, campaign")
+		compare(t, h, dimCampaign, "SELECT day, site, campaign, COUNT(*), COUNT(DISTINCT visitor) FROM "+
+			"cmsjobs_page_views WHERE kind = 'view' AND campaign <> '' GROUP BY day, site, campaign")
 		// A visit begins where no view of the visitor lies in the half hour before.
-		begun := `SELECT v.day, v.site, v.path, v.referrer, v.visitor FROM cmsjobs_page_views v WHERE v.kind = 'view' AND NOT EXISTS (
-			SELECT 1 FROM cmsjobs_page_views e WHERE e.kind = 'view' AND e.day = v.day AND e.visitor = v.visitor AND e.site = v.site
+		begun := `SELECT v.day, v.site, v.path, v.referrer, v.visitor FROM cmsjobs_page_views v WHERE v.kind = 'view'
+			AND NOT EXISTS (
+			SELECT 1 FROM cmsjobs_page_views e WHERE e.kind = 'view' AND e.day = v.day AND e.visitor = v.visitor AND
+			e.site = v.site
 			AND (e.at < v.at OR e.at = v.at AND e.nonce < v.nonce) AND e.at >= v.at - 1800000)`
-		compare(t, h, dimEntry, "SELECT day, site, path, COUNT(*), COUNT(DISTINCT visitor) FROM ("+begun+") b GROUP BY day, site, path")
-		compare(t, h, dimReferrer, "SELECT day, site, referrer, COUNT(*), COUNT(DISTINCT visitor) FROM (SELECT day, site, referrer, visitor FROM ("+begun+
-			") b WHERE referrer = '' UNION ALL SELECT day, site, referrer, visitor FROM cmsjobs_page_views WHERE kind = 'view' AND referrer <> '') u GROUP BY day, site, referrer")
+		compare(t, h, dimEntry, "SELECT day, site, path, COUNT(*), COUNT(DISTINCT visitor) FROM ("+begun+
+			") b GROUP BY day, site, path")
+		compare(t, h, dimReferrer, "SELECT day, site, referrer, COUNT(*), COUNT(DISTINCT visitor) FROM (SELECT day, "+
+			"site, referrer, visitor FROM ("+begun+
+			") b WHERE referrer = '' UNION ALL SELECT day, site, referrer, visitor FROM cmsjobs_page_views WHERE "+
+			"kind = 'view' AND referrer <> '') u GROUP BY day, site, referrer")
 		var visits, want int64
-		if err := h.DB.Get(&visits, "SELECT SUM(visits) FROM cmsjobs_analytics_daily WHERE dimension = 'total'"); err != nil {
+		if err := h.DB.Get(&visits,
+			"SELECT SUM(visits) FROM cmsjobs_analytics_daily WHERE dimension = 'total'"); err != nil {
 			t.Fatal(err)
 		}
 		if err := h.DB.Get(&want, "SELECT COUNT(*) FROM ("+begun+") b"); err != nil {
@@ -187,7 +196,8 @@ func TestAnySplitIntoRunsGivesEqualTables(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got, want := h.dump(t), whole.dump(t); !slices.Equal(got, want) {
-			t.Errorf("%d rows against %d; first got %v, want %v", len(got), len(want), got[:min(3, len(got))], want[:min(3, len(want))])
+			t.Errorf("%d rows against %d; first got %v, want %v", len(got), len(want), got[:min(3, len(got))],
+				want[:min(3, len(want))])
 		}
 	})
 }
@@ -213,7 +223,8 @@ func TestRollUpsAtOnceEndInTheRightFigures(t *testing.T) {
 			t.Fatal(err)
 		}
 		var views sql.NullInt64
-		if err := h.DB.Get(&views, "SELECT SUM(views) FROM cmsjobs_analytics_daily WHERE dimension IN ('total', 'bot')"); err != nil {
+		if err := h.DB.Get(&views,
+			"SELECT SUM(views) FROM cmsjobs_analytics_daily WHERE dimension IN ('total', 'bot')"); err != nil {
 			t.Fatal(err)
 		}
 		if views.Int64 != int64(len(rows)) {

@@ -66,7 +66,9 @@ func (s *salts) load(ctx context.Context, day string) (salt []byte, err error) {
 
 func (s *salts) save(ctx context.Context, day string, salt []byte) error {
 	expires := s.now().Add(saltLife).Unix()
-	_, err := s.db.ExecContext(ctx, s.db.Rebind(database.Of(s.db).InsertIgnore("cmsjobs_analytics_salts", "day, salt, expires", "(?, ?, ?)")), day, salt, expires)
+	_, err := s.db.ExecContext(ctx,
+		s.db.Rebind(database.Of(s.db).InsertIgnore("cmsjobs_analytics_salts", "day, salt, expires", "(?, ?, ?)")), day,
+		salt, expires)
 	return err
 }
 
@@ -75,7 +77,8 @@ func (s *salts) destroy(ctx context.Context) error {
 	s.mu.Lock()
 	clear(s.known)
 	s.mu.Unlock()
-	if _, err := s.db.ExecContext(ctx, s.db.Rebind("DELETE FROM cmsjobs_analytics_salts WHERE expires <= ?"), s.now().Unix()); err != nil {
+	if _, err := s.db.ExecContext(ctx, s.db.Rebind("DELETE FROM cmsjobs_analytics_salts WHERE expires <= ?"),
+		s.now().Unix()); err != nil {
 		return fmt.Errorf("destroying old salts: %w", err)
 	}
 	return nil

@@ -53,7 +53,8 @@ type hourKey struct {
 }
 
 func newTally() *tally {
-	return &tally{daily: map[key]*figures{}, hourly: map[hourKey]*figures{}, seen: map[key]bool{}, seenHour: map[hourKey]bool{}, inVisit: map[key]bool{}}
+	return &tally{daily: map[key]*figures{}, hourly: map[hourKey]*figures{}, seen: map[key]bool{},
+		seenHour: map[hourKey]bool{}, inVisit: map[key]bool{}}
 }
 
 // add counts one view. Rows must come ordered by visitor, then by time.
@@ -108,7 +109,8 @@ func (t *tally) endVisit() {
 	f := &t.first
 	t.count(key{f.site, dimExit, t.exit})
 	keys := []key{
-		{f.site, dimTotal, ""}, {f.site, dimEntry, f.path}, {f.site, dimReferrer, f.referrer}, {f.site, dimDevice, f.device},
+		{f.site, dimTotal, ""}, {f.site, dimEntry, f.path}, {f.site, dimReferrer, f.referrer},
+		{f.site, dimDevice, f.device},
 		{f.site, dimBrowser, f.browser}, {f.site, dimOS, f.os}, {f.site, dimCountry, f.country},
 	}
 	if f.campaign != "" {

@@ -25,7 +25,8 @@ func (p *WeeklyPayload) Validate() error {
 
 // Weekly is the kind analytics.weekly. It does nothing but read figures and
 // enqueue the mail, which has its own attempts.
-var Weekly = jobs.Kind[WeeklyPayload]{Name: "analytics.weekly", Policy: jobs.Policy{MaxAttempts: 3, Timeout: 5 * time.Minute}}
+var Weekly = jobs.Kind[WeeklyPayload]{Name: "analytics.weekly", Policy: jobs.Policy{
+	MaxAttempts: 3, Timeout: 5 * time.Minute}}
 
 // weeklyTop is how many pages and sources the mail names.
 const weeklyTop = 10
@@ -40,7 +41,8 @@ func (h *Handler) weekly(ctx context.Context, p WeeklyPayload) error {
 	if err != nil {
 		return err
 	}
-	report, err := h.Report(ctx, ReportQuery{Since: monday.Format(time.DateOnly), Until: monday.AddDate(0, 0, 6).Format(time.DateOnly), Limit: weeklyTop})
+	report, err := h.Report(ctx, ReportQuery{Since: monday.Format(time.DateOnly),
+		Until: monday.AddDate(0, 0, 6).Format(time.DateOnly), Limit: weeklyTop})
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,8 @@ func (h *Handler) weeklyData(monday time.Time, r Report) map[string]any {
 	data := map[string]any{"week": fmt.Sprintf("%d-W%02d", year, week), "since": r.Since, "until": r.Until,
 		"views": r.Total.Views, "viewsChange": change(r.Total.Views, r.Previous.Views),
 		"visitors": r.Total.Visitors, "visitorsChange": change(r.Total.Visitors, r.Previous.Visitors),
-		"visits": r.Total.Visits, "bounceRate": fmt.Sprintf("%.0f %%", r.Total.BounceRate), "visitDuration": duration(r.Total.VisitSeconds)}
+		"visits": r.Total.Visits, "bounceRate": fmt.Sprintf("%.0f %%", r.Total.BounceRate),
+		"visitDuration": duration(r.Total.VisitSeconds)}
 	var pages, referrers []map[string]any
 	for _, l := range r.Lists {
 		for _, i := range l.Items {
@@ -75,7 +78,8 @@ func (h *Handler) weeklyData(monday time.Time, r Report) map[string]any {
 			case dimPage:
 				pages = append(pages, map[string]any{"title": i.Name, "url": h.Site.URL() + i.Name, "views": i.Views})
 			case dimReferrer:
-				referrers = append(referrers, map[string]any{"name": named(l.Dimension, i.Name), "visitors": i.Visitors})
+				referrers = append(referrers, map[string]any{"name": named(l.Dimension, i.Name),
+					"visitors": i.Visitors})
 			}
 		}
 	}

@@ -50,9 +50,11 @@ func insert(ctx context.Context, tx *sqlx.Tx, rows []row) error {
 	args := make([]any, 0, 13*len(rows))
 	for i := range rows {
 		r := &rows[i]
-		args = append(args, r.day, r.visitor[:], r.at, r.nonce[:], r.site, r.path, r.referrer, r.device, r.browser, r.os, r.country, r.campaign, r.kind)
+		args = append(args, r.day, r.visitor[:], r.at, r.nonce[:], r.site, r.path, r.referrer, r.device, r.browser,
+			r.os, r.country, r.campaign, r.kind)
 	}
-	query := database.Of(tx).InsertIgnore("cmsjobs_page_views", columns, database.Rows("("+database.Marks(13)+")", len(rows)))
+	query := database.Of(tx).InsertIgnore("cmsjobs_page_views", columns, database.Rows("("+database.Marks(13)+")",
+		len(rows)))
 	_, err := tx.ExecContext(ctx, tx.Rebind(query), args...)
 	return err
 }
@@ -60,7 +62,8 @@ func insert(ctx context.Context, tx *sqlx.Tx, rows []row) error {
 // touch says that a day has new rows. A day that is closed stays so.
 func touch(ctx context.Context, tx *sqlx.Tx, day string) error {
 	query := "INSERT INTO cmsjobs_analytics_days (day, version) VALUES (?, 1)" + database.Of(tx).OnConflict("day",
-		"version = CASE WHEN cmsjobs_analytics_days.version < 0 THEN cmsjobs_analytics_days.version ELSE cmsjobs_analytics_days.version + 1 END")
+		"version = CASE WHEN cmsjobs_analytics_days.version < 0 THEN cmsjobs_analytics_days.version ELSE "+
+			"cmsjobs_analytics_days.version + 1 END")
 	if _, err := tx.ExecContext(ctx, tx.Rebind(query), day); err != nil {
 		return fmt.Errorf("marking %s as changed: %w", day, err)
 	}

@@ -53,12 +53,15 @@ func testTheCMSFindsItsOwnLayout(t *testing.T, engine jobstest.Engine) {
 		t.Errorf("routines: %v", got)
 	}
 	index, err := os.ReadFile(filepath.Join(dir, "backup.json"))
-	want := "{\n    \"2020-01-01-00-00-00\": {\n        \"name\": \"by hand / ü\",\n        \"description\": null,\n        \"date\": \"2020-01-01 00:00:00\"\n    },\n    \"" +
-		key + "\": {\n        \"name\": \"cmsjobs 2026-03-01 10:00:00\",\n        \"description\": \"cmsjobs " + report.ID + "\",\n        \"date\": \"2026-03-01 10:00:00\"\n    }\n}\n"
+	want := "{\n    \"2020-01-01-00-00-00\": {\n        \"name\": \"by hand / ü\",\n        \"description\": null,\n " +
+		"       \"date\": \"2020-01-01 00:00:00\"\n    },\n    \"" +
+		key + "\": {\n        \"name\": \"cmsjobs 2026-03-01 10:00:00\",\n        \"description\": \"cmsjobs " +
+		report.ID + "\",\n        \"date\": \"2026-03-01 10:00:00\"\n    }\n}\n"
 	if string(index) != want || err != nil {
 		t.Errorf("backup.json is %s, %v", index, err)
 	}
-	if info, err := os.Stat(filepath.Join(dir, key, "database-"+key+".zip")); err != nil || info.Mode().Perm() != 0o644 {
+	if info, err := os.Stat(filepath.Join(dir, key, "database-"+key+".zip")); err != nil ||
+		info.Mode().Perm() != 0o644 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
 	restoresByThePlainClient(t, engine, main)
@@ -96,7 +99,8 @@ func botbleIsThinnedOut(t *testing.T, s *site, h *Handler, dir, first string) {
 		t.Fatal(err)
 	}
 	var index map[string]struct{ Name string }
-	if err := json.Unmarshal(data, &index); err != nil || len(index) != 2 || index["2020-01-01-00-00-00"].Name != "by hand / ü" {
+	if err := json.Unmarshal(data, &index); err != nil || len(index) != 2 ||
+		index["2020-01-01-00-00-00"].Name != "by hand / ü" {
 		t.Errorf("backup.json is %s, %v", data, err)
 	}
 }
@@ -133,7 +137,8 @@ func testABrokenStreamLeavesNothingForTheCMS(t *testing.T, engine jobstest.Engin
 		t.Fatal(err)
 	}
 	for _, part := range []int{2, 3, 10} {
-		if err := b.Put(t.Context(), stored.Archive, strings.NewReader(string(whole[:len(whole)-len(whole)/part])), storage.PutOptions{}); err == nil {
+		if err := b.Put(t.Context(), stored.Archive, strings.NewReader(string(whole[:len(whole)-len(whole)/part])),
+			storage.PutOptions{}); err == nil {
 			t.Error("a torn stream is taken")
 		}
 	}

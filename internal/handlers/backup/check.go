@@ -60,14 +60,17 @@ func (h *Handler) check(ctx context.Context, r *run) error {
 
 // taking are the destinations that the archive is sent to.
 func (r *run) taking() []string {
-	return slices.DeleteFunc(slices.Clone(r.chosen(r.request)), func(name string) bool { return r.refused[name] != nil })
+	return slices.DeleteFunc(slices.Clone(r.chosen(r.request)), func(name string) bool {
+		return r.refused[name] != nil
+	})
 }
 
 // takes says why a destination cannot take a backup of this size: it has no
 // space, or nothing can be written there.
 func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 	if free, known := e.Free[name]; known && free-e.Archive < h.c.Options.MinFree {
-		return fmt.Errorf("%s has %d MiB of free space, and the backup may need %d MiB and must leave %d MiB: free some, or lower the retention",
+		return fmt.Errorf("%s has %d MiB of free space, and the backup may need %d MiB and must leave %d MiB: free "+
+			"some, or lower the retention",
 			name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
 	}
 	if err := h.checkQuota(ctx, name, e); err != nil {
@@ -80,7 +83,8 @@ func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.c.Options.StallTimeout, ErrStalled)
 	defer cancel()
 	probe := h.c.Options.Prefix + probeName
-	if err := store.Put(ctx, probe, strings.NewReader("may be deleted\n"), storage.PutOptions{ExpectedSize: 15}); err != nil {
+	if err := store.Put(ctx, probe, strings.NewReader("may be deleted\n"), storage.PutOptions{
+		ExpectedSize: 15}); err != nil {
 		return fmt.Errorf("nothing can be written there: %w", err)
 	}
 	if err := store.Delete(ctx, probe); err != nil {
@@ -142,5 +146,6 @@ func (h *Handler) removeOrphans(ctx context.Context, store storage.Store, before
 // ownArchive is the key of the backup whose archive has a name.
 func ownArchive(prefix, name string) (key string, ok bool) {
 	base, _, _, ok := archive.Detect(name)
-	return base, ok && strings.HasPrefix(base, prefix+"backup-") && !strings.Contains(strings.TrimPrefix(base, prefix), "/")
+	return base, ok && strings.HasPrefix(base, prefix+"backup-") && !strings.Contains(strings.TrimPrefix(base, prefix),
+		"/")
 }

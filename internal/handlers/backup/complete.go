@@ -27,7 +27,8 @@ func (r *run) outcomes(err error) {
 	}
 	for _, name := range r.chosen(r.request) {
 		if refused := r.refused[name]; refused != nil {
-			r.report.Outcomes = append(r.report.Outcomes, catalog.Outcome{Destination: name, Location: place(r.c.Destinations[name]), Error: refused.Error()})
+			r.report.Outcomes = append(r.report.Outcomes, catalog.Outcome{
+				Destination: name, Location: place(r.c.Destinations[name]), Error: refused.Error()})
 		}
 	}
 }
@@ -84,7 +85,8 @@ func (r *run) complete(ctx context.Context) error {
 		if err := manifest.WriteFile(ctx, store, r.key, side); err != nil {
 			o.Error = err.Error()
 			// Without its manifest file it counts nowhere; a sweep finds what cannot be removed now.
-			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err), store.Delete(context.WithoutCancel(ctx), r.report.Archive))
+			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err),
+				store.Delete(context.WithoutCancel(ctx), r.report.Archive))
 			continue
 		}
 		kept++
@@ -134,7 +136,8 @@ func (r *run) manifestFile() manifest.File {
 	s := manifest.File{
 		Header: r.manifest.Header, Status: r.manifest.Status, Made: r.manifest.Status, Finished: r.manifest.Finished,
 		Archive: r.report.Archive, Size: r.size, SHA256: r.report.SHA256, Encrypted: len(r.c.Options.Recipients) > 0,
-		FileCount: r.manifest.FileCount, FileBytes: r.manifest.FileBytes, Warnings: r.report.Warnings, Limited: len(r.request.Tables) > 0, Safety: r.request.safety,
+		FileCount: r.manifest.FileCount, FileBytes: r.manifest.FileBytes, Warnings: r.report.Warnings,
+		Limited: len(r.request.Tables) > 0, Safety: r.request.safety,
 	}
 	s.Error = strings.Trim(r.manifest.DatabaseError+"; "+r.report.FilesError, "; ")
 	if d := r.manifest.Dump; d != nil {

@@ -27,11 +27,13 @@ type Condition struct {
 func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	var c Condition
 	var complete, verification int64
-	err := h.c.DB.QueryRowxContext(ctx, h.c.DB.Rebind(`SELECT (SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backups WHERE status = ?),
+	err := h.c.DB.QueryRowxContext(ctx, h.c.DB.Rebind(`SELECT (SELECT COALESCE(MAX(finished_at), 0) FROM
+		cmsjobs_backups WHERE status = ?),
 		(SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_verifications WHERE ok = 1 AND level IN (?, ?)),
 		EXISTS (SELECT 1 FROM cmsjobs_backup_verifications WHERE ok = 0 AND conclusive = 1 AND finished_at =
 			(SELECT MAX(finished_at) FROM cmsjobs_backup_verifications WHERE conclusive = 1))`),
-		string(manifest.Complete), string(manifest.LevelParsed), string(manifest.LevelRestored)).Scan(&complete, &verification, &c.VerificationFailed)
+		string(manifest.Complete), string(manifest.LevelParsed), string(manifest.LevelRestored)).Scan(&complete,
+		&verification, &c.VerificationFailed)
 	if err != nil {
 		return c, fmt.Errorf("reading the history of backups: %w", err)
 	}

@@ -30,8 +30,10 @@ func (h *Handler) Create(ctx context.Context, request Request, progress func(cat
 }
 
 // safety makes a backup before a restore, which holds the lock.
-func (h *Handler) safety(ctx context.Context, name string, database, files bool, progress func(catalog.Step)) (catalog.Report, error) {
-	return h.create(ctx, h.newRun(Request{Name: name, Database: database, Files: files, Source: SourceRestore, safety: true}, progress))
+func (h *Handler) safety(ctx context.Context, name string, database, files bool, progress func(catalog.Step)) (
+	catalog.Report, error) {
+	return h.create(ctx, h.newRun(Request{Name: name, Database: database, Files: files, Source: SourceRestore,
+		safety: true}, progress))
 }
 
 // create makes a backup while the lock is held.

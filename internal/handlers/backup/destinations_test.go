@@ -98,7 +98,8 @@ func TestAStandstillEndsTheBackup(t *testing.T) {
 	s.c.Options.StallTimeout = 3 * time.Second // a slow machine moves in it
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if err == nil || report.Status != manifest.Complete || report.Outcomes[0].Error != "" || report.Outcomes[1].Error == "" {
+	if err == nil || report.Status != manifest.Complete || report.Outcomes[0].Error != "" ||
+		report.Outcomes[1].Error == "" {
 		t.Errorf("%+v, %v", report, err)
 	}
 	_, err = h.Create(t.Context(), Request{Database: true, Destinations: []string{"stuck"}}, nil)
@@ -136,7 +137,8 @@ func TestAFullDiskIsSeenBeforeAndDuring(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Create(t.Context(), Request{Files: true}, nil); err == nil || !strings.Contains(err.Error(), "MiB of free space") {
+	if _, err := h.Create(t.Context(), Request{Files: true}, nil); err == nil ||
+		!strings.Contains(err.Error(), "MiB of free space") {
 		t.Errorf("before: %v", err)
 	}
 	noise := make([]byte, 4<<20)
@@ -179,7 +181,8 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 	server.Config.ErrorLog = log.New(io.Discard, "", 0)
 	server.Start()
 	t.Cleanup(server.Close)
-	store, err := storage.NewS3(storage.S3Config{Bucket: "b", Prefix: "site", Endpoint: server.URL, PathStyle: true, AccessKey: "k", SecretKey: "s"})
+	store, err := storage.NewS3(storage.S3Config{Bucket: "b", Prefix: "site", Endpoint: server.URL, PathStyle: true,
+		AccessKey: "k", SecretKey: "s"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,7 +222,8 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 		fault.Store(&breaks)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-		if err == nil || report.Status == manifest.Complete || !strings.Contains(err.Error(), "s3://b/site") || strings.Contains(name, "credentials") && !strings.Contains(err.Error(), "check access key") {
+		if err == nil || report.Status == manifest.Complete || !strings.Contains(err.Error(), "s3://b/site") ||
+			strings.Contains(name, "credentials") && !strings.Contains(err.Error(), "check access key") {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
 		fault.Store(nil)
@@ -255,7 +259,8 @@ func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	bucket := func(key string) storage.Store {
-		store, err := storage.NewS3(storage.S3Config{Bucket: "b", Endpoint: server.URL, PathStyle: true, AccessKey: key, SecretKey: "hunter2"})
+		store, err := storage.NewS3(storage.S3Config{Bucket: "b", Endpoint: server.URL, PathStyle: true,
+			AccessKey: key, SecretKey: "hunter2"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -268,27 +273,33 @@ func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
 	s.c.Destinations = map[string]storage.Store{"s3": bucket("wrong"), "local": local(t, t.TempDir())}
 	h := s.handler(t)
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if err == nil || !strings.Contains(err.Error(), "destination s3") || !strings.Contains(err.Error(), "check access key") || strings.Contains(err.Error(), "hunter2") {
+	if err == nil || !strings.Contains(err.Error(), "destination s3") ||
+		!strings.Contains(err.Error(), "check access key") || strings.Contains(err.Error(), "hunter2") {
 		t.Errorf("%+v, %v", report, err)
 	}
 	all, err := h.List(t.Context(), "")
-	if len(all) != 1 || all[0].Destination != "local" || err == nil || !strings.Contains(err.Error(), "destination s3") {
+	if len(all) != 1 || all[0].Destination != "local" || err == nil ||
+		!strings.Contains(err.Error(), "destination s3") {
 		t.Errorf("%d backups, %v", len(all), err)
 	}
 	if _, err := h.Digest(t.Context()); err != nil {
 		t.Errorf("the week is not summed up: %v", err)
 	}
 	seen, err := h.Health(t.Context())
-	if err != nil || !slices.ContainsFunc(seen.Warnings, func(w health.Warning) bool { return w.Code == "unreachable" && w.Destination == "s3" }) {
+	if err != nil || !slices.ContainsFunc(seen.Warnings, func(w health.Warning) bool {
+		return w.Code == "unreachable" && w.Destination == "s3"
+	}) {
 		t.Errorf("%+v, %v", seen, err)
 	}
-	if report, err := h.Create(t.Context(), Request{Database: true, Destinations: []string{"s3"}}, nil); err == nil || report.Status != manifest.Failed {
+	if report, err := h.Create(t.Context(), Request{Database: true, Destinations: []string{"s3"}}, nil); err == nil ||
+		report.Status != manifest.Failed {
 		t.Errorf("%+v, %v", report, err)
 	}
 
 	s.c.Destinations = map[string]storage.Store{"s3": bucket("right")}
 	h = s.handler(t)
-	if all, err := h.List(t.Context(), ""); err != nil || len(all) != 1 || all[0].ID != good.ID || len(objects(t, s.c.Destinations["s3"])) != 2 {
+	if all, err := h.List(t.Context(), ""); err != nil || len(all) != 1 || all[0].ID != good.ID ||
+		len(objects(t, s.c.Destinations["s3"])) != 2 {
 		t.Errorf("%d backups count, %v", len(all), err)
 	}
 	if _, err := h.Verify(t.Context(), good, manifest.LevelRestored, nil); err != nil {

@@ -23,7 +23,8 @@ func TestTheDrillNeedsNothingOfOurs(t *testing.T) {
 
 func testTheDrillNeedsNothingOfOurs(t *testing.T, engine jobstest.Engine) {
 	jobstest.AsRoot(t)
-	for _, fixture := range []string{"dump/testdata/torture." + string(engine) + ".sql", jobstest.Fixture(t, "database.sql")} {
+	for _, fixture := range []string{"dump/testdata/torture." + string(engine) + ".sql",
+		jobstest.Fixture(t, "database.sql")} {
 		t.Run(filepath.Base(fixture), func(t *testing.T) {
 			s := newSite(t, engine)
 			s.MustExec("DROP TABLE posts, cache")
@@ -39,14 +40,16 @@ func testTheDrillNeedsNothingOfOurs(t *testing.T, engine jobstest.Engine) {
 				if strings.HasPrefix(table.Name, ledgerPrefix) {
 					continue // dumped without rows
 				}
-				if s.Engine == jobstest.MySQL && slices.Contains([]string{"js", "types", "functional", "huge", "jsonlong"}, table.Name) {
+				if s.Engine == jobstest.MySQL &&
+					slices.Contains([]string{"js", "types", "functional", "huge", "jsonlong"}, table.Name) {
 					continue // MySQL's sum of a JSON value is of how it lies on the disk
 				}
 				if was, is := checksumTable(t, s.Database, table.Name), checksumTable(t, to, table.Name); was != is {
 					t.Errorf("CHECKSUM TABLE %s is %s, was %s", table.Name, is, was)
 				}
 			}
-			if got, err := os.ReadFile(filepath.Join(dir, "files", "storage", "a.txt")); string(got) != "hello" || err != nil {
+			if got, err := os.ReadFile(filepath.Join(dir, "files", "storage", "a.txt")); string(got) != "hello" ||
+				err != nil {
 				t.Errorf("a.txt holds %q, %v", got, err)
 			}
 		})
@@ -75,7 +78,8 @@ func sh(t *testing.T, db *jobstest.Database, script string, args ...string) {
 	}
 	host, port, _ := strings.Cut(c.Addr, ":")
 	cmd := exec.Command("bash", append([]string{"-c", "set -e -o pipefail; " + script, "sh"}, args...)...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("CLIENT=%s --no-defaults --default-character-set=utf8mb4 -h %s -P %s -u %s %s", plainClient(t, db.Engine), host, port, c.User, c.DBName))
+	cmd.Env = append(os.Environ(), fmt.Sprintf("CLIENT=%s --no-defaults --default-character-set=utf8mb4 -h %s -P %s "+
+		"-u %s %s", plainClient(t, db.Engine), host, port, c.User, c.DBName))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}

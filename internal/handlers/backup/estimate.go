@@ -26,7 +26,8 @@ type Estimate struct {
 // String is what a person wants to know before.
 func (e Estimate) String() string {
 	return fmt.Sprintf("about %s of database and %d files of %s, at most %s as an archive",
-		humanize.IBytes(uint64(e.DatabaseBytes)), e.Files, humanize.IBytes(uint64(e.FileBytes)), humanize.IBytes(uint64(e.Archive)))
+		humanize.IBytes(uint64(e.DatabaseBytes)), e.Files, humanize.IBytes(uint64(e.FileBytes)),
+		humanize.IBytes(uint64(e.Archive)))
 }
 
 // freeSpace is implemented by stores that know how much space they have.
@@ -76,7 +77,8 @@ func (h *Handler) Estimate(ctx context.Context, request Request) (Estimate, erro
 
 func (h *Handler) databaseSize(ctx context.Context) (int64, error) {
 	query := database.Of(h.c.Site.DB).Choose(database.Variants{
-		MySQL:      "SELECT CAST(COALESCE(SUM(data_length), 0) AS SIGNED) FROM information_schema.tables WHERE table_schema = DATABASE()",
+		MySQL: "SELECT CAST(COALESCE(SUM(data_length), 0) AS SIGNED) FROM information_schema.tables WHERE " +
+			"table_schema = DATABASE()",
 		PostgreSQL: "SELECT pg_database_size(current_database())",
 		SQLite:     "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()",
 	})

@@ -30,7 +30,8 @@ type upload struct {
 // errAbandoned ends the uploads of an archive that is not completed.
 var errAbandoned = errors.New("the backup was not completed")
 
-func newFanout(ctx context.Context, stores map[string]storage.Store, names []string, key string, o storage.PutOptions, stall time.Duration) *fanout {
+func newFanout(ctx context.Context, stores map[string]storage.Store, names []string, key string, o storage.PutOptions,
+	stall time.Duration) *fanout {
 	f := &fanout{stall: stall}
 	for _, name := range names {
 		r, w := io.Pipe()

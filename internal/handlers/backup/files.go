@@ -42,7 +42,8 @@ func (r *run) addFiles(ctx context.Context) error {
 			if err := r.addFile(ctx, set.Store, info.Key, name, list); err != nil {
 				return err
 			}
-			r.progress(catalog.Step{Done: r.dumped() + r.manifest.FileBytes, Total: r.total, Note: fmt.Sprintf("files: %d so far, %s", r.manifest.FileCount, name)})
+			r.progress(catalog.Step{Done: r.dumped() + r.manifest.FileBytes, Total: r.total,
+				Note: fmt.Sprintf("files: %d so far, %s", r.manifest.FileCount, name)})
 		}
 		if err := r.nameOthers(ctx, set); err != nil {
 			return r.filesFailed(ctx, list, err)
@@ -140,7 +141,8 @@ type archiveError struct{ error }
 var errChanged = errors.New("the file changed while it was read")
 
 // tryFile packs a file as it is now. The last try keeps one that changes too.
-func (r *run) tryFile(ctx context.Context, store storage.Store, key, name string, last bool) (manifest.PackedFile, error) {
+func (r *run) tryFile(ctx context.Context, store storage.Store, key, name string, last bool) (manifest.PackedFile,
+	error) {
 	body, info, err := store.Open(ctx, key)
 	if err != nil {
 		return manifest.PackedFile{}, err

@@ -116,15 +116,18 @@ func (h *Handler) tooSoon(ctx context.Context, except string) error {
 	}
 	var newest sql.NullInt64
 	now := h.c.Now()
-	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind(`SELECT MAX(started_at) FROM cmsjobs_backups b WHERE source = ? AND asked_by <> ? AND started_at <= ?
-		AND (status <> 'failed' OR EXISTS (SELECT 1 FROM cmsjobs_backup_verifications p WHERE p.backup_id = b.id))`), SourceJob, except, now.UnixMilli())
+	err := h.c.DB.GetContext(ctx, &newest, h.c.DB.Rebind(`SELECT MAX(started_at) FROM cmsjobs_backups b WHERE source =
+		? AND asked_by <> ? AND started_at <= ?
+		AND (status <> 'failed' OR EXISTS (SELECT 1 FROM cmsjobs_backup_verifications p WHERE p.backup_id = b.id))`),
+		SourceJob, except, now.UnixMilli())
 	if err != nil {
 		return fmt.Errorf("looking for the last backup that was not scheduled: %w", err)
 	}
 	last := time.UnixMilli(newest.Int64)
 	next := last.Add(h.c.Options.MinInterval)
 	if newest.Valid && now.Before(next) {
-		return jobs.Permanent(fmt.Errorf("%w: the last one that was not scheduled began at %s UTC, and the next may begin at "+
+		return jobs.Permanent(fmt.Errorf("%w: the last one that was not scheduled began at %s UTC, and the next may "+
+			"begin at "+
 			"%s UTC (backup.min_interval). An operator can make one now: cmsjobs backup create",
 			ErrTooSoon, last.UTC().Format(time.DateTime), next.UTC().Format(time.DateTime)))
 	}

@@ -147,14 +147,18 @@ func New(c Config) (*Handler, error) {
 	o := &c.Options
 	o.setDefaults()
 	locks := &lock.Table{DB: c.DB, Logger: c.Logger}
-	known := catalog.New(catalog.Config{Running: locks.Busy, DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix, TrustedKeys: o.TrustedKeys, Identities: o.Identities,
+	known := catalog.New(catalog.Config{Running: locks.Busy, DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix,
+		TrustedKeys: o.TrustedKeys, Identities: o.Identities,
 		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
-	keeper := temporary.New(temporary.Config{DSN: c.DSN, ServerDSN: c.TempDBDSN, CopyDir: c.StageDir, Locks: locks, Logger: c.Logger})
+	keeper := temporary.New(temporary.Config{DSN: c.DSN, ServerDSN: c.TempDBDSN, CopyDir: c.StageDir, Locks: locks,
+		Logger: c.Logger})
 	verifier := verify.New(verify.Config{Catalog: known, Temporary: keeper, Identities: o.Identities, Level: o.Verify,
 		Budget: o.VerifyBudget, MaxBytes: o.VerifyMaxBytes, Working: c.Working, Now: c.Now})
 	h := &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, c: c, locks: locks}
-	h.Checker = health.New(health.Config{Catalog: known, Temporary: keeper, Limits: o.Health, Database: c.DSN != "", Files: len(c.Files) > 0, Now: c.Now})
-	h.Restorer = restore.New(restore.Config{DSN: c.DSN, TablePrefix: c.Site.Prefix, DB: c.DB, Files: c.Files, Catalog: known, Temporary: keeper, Verifier: verifier,
+	h.Checker = health.New(health.Config{Catalog: known, Temporary: keeper, Limits: o.Health, Database: c.DSN != "",
+		Files: len(c.Files) > 0, Now: c.Now})
+	h.Restorer = restore.New(restore.Config{DSN: c.DSN, TablePrefix: c.Site.Prefix, DB: c.DB, Files: c.Files,
+		Catalog: known, Temporary: keeper, Verifier: verifier,
 		Locks: locks, Safety: h.safety, Working: c.Working, Logger: c.Logger})
 	return h, nil
 }
@@ -178,7 +182,8 @@ func (c Config) check() error {
 	}
 	for name, d := range c.Destinations {
 		if _, plain := d.(*botble.Store); plain && len(c.Options.Recipients) > 0 {
-			return fmt.Errorf("backup: the destination %s cannot be encrypted; leave it or the age recipients out", name)
+			return fmt.Errorf("backup: the destination %s cannot be encrypted; leave it or the age recipients out",
+				name)
 		}
 	}
 	for _, key := range c.Options.TrustedKeys {
@@ -186,7 +191,8 @@ func (c Config) check() error {
 			return err
 		}
 	}
-	return errors.Join(fileset.CheckPatterns(c.Options.Include, c.Options.Exclude), checkTool(cmp.Or(c.Options.Tool, ownTool)))
+	return errors.Join(fileset.CheckPatterns(c.Options.Include, c.Options.Exclude),
+		checkTool(cmp.Or(c.Options.Tool, ownTool)))
 }
 
 // ownTool dumps MySQL without the installed client.

@@ -68,7 +68,8 @@ func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 				s.c.Options.Compression = format
 				h := s.handler(t)
 				report, stored := s.backup(t, h)
-				if report.Files != 3 || report.Verification == nil || !report.Verification.OK || report.Verification.Level != manifest.LevelRestored {
+				if report.Files != 3 || report.Verification == nil || !report.Verification.OK ||
+					report.Verification.Level != manifest.LevelRestored {
 					t.Fatalf("%+v, verification %+v", report, report.Verification)
 				}
 				restoreEverything(t, s, h, stored)
@@ -93,7 +94,8 @@ func restoreEverything(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if plan.NewFiles != 1 || plan.ChangedFiles != 1 || plan.SameFiles != 1 || !slices.Equal(plan.Examples, []string{"storage/a.txt", "storage/big.bin"}) {
+	if plan.NewFiles != 1 || plan.ChangedFiles != 1 || plan.SameFiles != 1 ||
+		!slices.Equal(plan.Examples, []string{"storage/a.txt", "storage/big.bin"}) {
 		t.Errorf("plan %+v", plan)
 	}
 	q.Confirm = "yes"
@@ -111,7 +113,8 @@ func restoreEverything(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 		db = openSQLite(t, q.IntoDSN)
 	}
 	var rows, bytes int
-	if err := db.QueryRow("SELECT COUNT(*), SUM(LENGTH(body)) FROM posts").Scan(&rows, &bytes); err != nil || rows != 300 {
+	if err := db.QueryRow("SELECT COUNT(*), SUM(LENGTH(body)) FROM posts").Scan(&rows, &bytes); err != nil ||
+		rows != 300 {
 		t.Errorf("%d rows, %v", rows, err)
 	}
 	if got, err := os.ReadFile(filepath.Join(s.files, "a.txt")); string(got) != "hello" || err != nil {
@@ -149,7 +152,9 @@ func TestTheJobReportsAndRunsOneAtATime(t *testing.T) {
 	}
 	run := jobs.NewRun(s.clock.Now)
 	ctx := jobs.WithRun(t.Context(), run)
-	job := jobs.Job{Type: "backup.generate", UUID: "u-1", Data: json.RawMessage(`{"type":"backup.generate","includeFiles":true,"includeDatabase":true,"storage":"local"}`)}
+	job := jobs.Job{Type: "backup.generate", UUID: "u-1",
+		Data: json.RawMessage(
+			`{"type":"backup.generate","includeFiles":true,"includeDatabase":true,"storage":"local"}`)}
 	if err := entry.Run(ctx, job); err != nil {
 		t.Fatal(err)
 	}
@@ -202,7 +207,8 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	s.clock.now = s.clock.now.Add(time.Hour)
 	broken := s.handler(t)
 	report, err := broken.Create(t.Context(), Request{Database: true, Files: true}, nil)
-	if !errors.Is(err, ErrPartial) || report.Status != manifest.Partial || report.Files != 3 || report.DatabaseError == "" || len(told) != 1 {
+	if !errors.Is(err, ErrPartial) || report.Status != manifest.Partial || report.Files != 3 ||
+		report.DatabaseError == "" || len(told) != 1 {
 		t.Fatalf("%+v, %v, told %d", report, err, len(told))
 	}
 	latest, err := h.Show(t.Context(), "latest", "")
@@ -212,7 +218,10 @@ func testAFailedDumpLeavesAPartialBackup(t *testing.T, engine jobstest.Engine) {
 	if gone, err := broken.Prune(t.Context()); len(gone) != 0 || err != nil {
 		t.Errorf("pruned %v, %v", gone, err)
 	}
-	if _, err := h.Restore(t.Context(), restore.Request{Backup: catalog.Stored{File: manifest.File{Header: manifest.Header{Database: true}, Status: manifest.Partial}}, Database: true}, nil); err == nil {
+	if _, err := h.Restore(t.Context(), restore.Request{
+		Backup: catalog.Stored{
+			File: manifest.File{Header: manifest.Header{Database: true}, Status: manifest.Partial}},
+		Database: true}, nil); err == nil {
 		t.Error("a partial backup is restored")
 	}
 	s.clock.now = s.clock.now.Add(24 * time.Hour)

@@ -43,11 +43,13 @@ func TestAKilledBackupDoesNotRunForever(t *testing.T) {
 				}
 				return history[0], strings.Join(warnings, "\n")
 			}
-			if last, warnings := status(); last.Status != manifest.Running || strings.Contains(warnings, "its process ended") {
+			if last, warnings := status(); last.Status != manifest.Running ||
+				strings.Contains(warnings, "its process ended") {
 				t.Errorf("while the lock is held: %s, %s", last.Status, warnings)
 			}
 			unlock()
-			if last, warnings := status(); last.Status != manifest.Failed || !strings.Contains(warnings, "the last backup failed: its process ended") {
+			if last, warnings := status(); last.Status != manifest.Failed ||
+				!strings.Contains(warnings, "the last backup failed: its process ended") {
 				t.Errorf("after the lock has ended: %+v, %s", last, warnings)
 			}
 		})

@@ -61,7 +61,8 @@ func TestAFirstListReadsTheCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	far.opens.Store(0)
-	if all, err := stranger.List(t.Context(), ""); err != nil || len(all) != n || far.opens.Load() != n+1 || all[0].Origin != manifest.Unknown {
+	if all, err := stranger.List(t.Context(), ""); err != nil || len(all) != n || far.opens.Load() != n+1 ||
+		all[0].Origin != manifest.Unknown {
 		t.Errorf("a stranger: %d backups with %d reads, %v", len(all), far.opens.Load(), err)
 	}
 	other.DB = newSite(t, jobstest.SQLite).DB
@@ -71,7 +72,8 @@ func TestAFirstListReadsTheCatalog(t *testing.T) {
 		t.Fatal(err)
 	}
 	far.opens.Store(0)
-	if all, err := successor.List(t.Context(), ""); err != nil || len(all) != n || far.opens.Load() != 2 || all[0].Origin != manifest.Trusted {
+	if all, err := successor.List(t.Context(), ""); err != nil || len(all) != n || far.opens.Load() != 2 ||
+		all[0].Origin != manifest.Trusted {
 		t.Errorf("a new server that trusts the key: %d backups with %d reads, %v", len(all), far.opens.Load(), err)
 	}
 }

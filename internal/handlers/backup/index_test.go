@@ -119,10 +119,12 @@ func (f *farStore) fill(t *testing.T, s *site, h *Handler, n int) {
 	}
 	for i := range n {
 		at := s.clock.now.Add(-time.Duration(i) * 24 * time.Hour)
-		side := manifest.File{Header: manifest.Header{Format: 1, ID: fmt.Sprintf("b%06d", i), Started: at, Database: true, Files: true}, Status: manifest.Complete, Made: manifest.Complete, Finished: at,
+		side := manifest.File{Header: manifest.Header{Format: 1, ID: fmt.Sprintf("b%06d", i), Started: at,
+			Database: true, Files: true}, Status: manifest.Complete, Made: manifest.Complete, Finished: at,
 			Archive: fmt.Sprintf("backup-b%06d.tar.zst", i), Size: 100, SHA256: sha([]byte{byte(i)})}
 		for n := range 120 {
-			side.Tables = append(side.Tables, manifest.TableFigure{Name: fmt.Sprintf("a_table_of_the_cms_%d", n), Rows: int64(i * n)})
+			side.Tables = append(side.Tables, manifest.TableFigure{Name: fmt.Sprintf("a_table_of_the_cms_%d", n),
+				Rows: int64(i * n)})
 		}
 		if err := key.Sign(&side); err != nil {
 			t.Fatal(err)
@@ -149,20 +151,23 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 		far.opens.Store(0)
 		began := time.Now()
 		all, err := h.List(t.Context(), "")
-		t.Logf("%s: %d backups in %s, %d reads, at most %d at once", doing, len(all), time.Since(began).Round(time.Millisecond), far.opens.Load(), far.most.Load())
+		t.Logf("%s: %d backups in %s, %d reads, at most %d at once", doing, len(all),
+			time.Since(began).Round(time.Millisecond), far.opens.Load(), far.most.Load())
 		if err != nil {
 			t.Fatal(err)
 		}
 		return all
 	}
-	if all := list("first"); len(all) != n || far.opens.Load() != n || far.most.Load() < 8 || far.most.Load() > readsAtOnce {
+	if all := list("first"); len(all) != n || far.opens.Load() != n || far.most.Load() < 8 ||
+		far.most.Load() > readsAtOnce {
 		t.Fatalf("%d backups", len(all))
 	}
 	all := list("again")
 	if len(all) != n || far.opens.Load() != 0 {
 		t.Fatalf("%d backups, %d reads", len(all), far.opens.Load())
 	}
-	if b := all[0]; b.TableCount != 120 || b.Origin != manifest.Own || b.Verification == nil || b.Key != "backup-b000000" {
+	if b := all[0]; b.TableCount != 120 || b.Origin != manifest.Own || b.Verification == nil ||
+		b.Key != "backup-b000000" {
 		t.Errorf("%+v", b)
 	}
 	// One that changes is read again, and seen as altered.
@@ -175,7 +180,8 @@ func TestALongListIsReadOnceAndPrunedWithFewCalls(t *testing.T) {
 	far.pages.Store(0)
 	began := time.Now()
 	gone, err := h.Prune(t.Context())
-	t.Logf("pruned %d in %s with %d deletions and %d pages", len(gone), time.Since(began).Round(time.Millisecond), far.deletions.Load(), far.pages.Load())
+	t.Logf("pruned %d in %s with %d deletions and %d pages", len(gone), time.Since(began).Round(time.Millisecond),
+		far.deletions.Load(), far.pages.Load())
 	if err != nil || len(gone) != n-8 || far.deletions.Load() > 20 || far.pages.Load() > 20 {
 		t.Errorf("%d pruned, %v", len(gone), err)
 	}

@@ -48,12 +48,15 @@ func child(args []string) error {
 	if err != nil {
 		return err
 	}
-	h, err := New(Config{Site: &cms.Site{DB: db}, DB: db, DSN: args[0], Destinations: map[string]storage.Store{"local": dest},
-		Files: []fileset.Set{{Label: "storage", Store: files}}, Options: Options{Retention: retention.Rules{Keep: 3}, MinFree: 1}, Now: time.Now, Logger: discard()})
+	h, err := New(Config{Site: &cms.Site{DB: db}, DB: db, DSN: args[0], Destinations: map[string]storage.Store{
+		"local": dest},
+		Files: []fileset.Set{{Label: "storage", Store: files}}, Options: Options{Retention: retention.Rules{Keep: 3},
+			MinFree: 1}, Now: time.Now, Logger: discard()})
 	if err != nil {
 		return err
 	}
-	if _, err := db.Exec("DELETE FROM cmsjobs_backup_locks WHERE name = 'backup'"); err != nil { // the killed one's would hold for minutes
+	// the killed one's would hold for minutes
+	if _, err := db.Exec("DELETE FROM cmsjobs_backup_locks WHERE name = 'backup'"); err != nil {
 		return err
 	}
 	fmt.Println("ready")

@@ -30,7 +30,8 @@ func TestAnEnqueuerErasesNoBackup(t *testing.T) {
 	entry, _ := r.Lookup(Generate.Name)
 	run := func(uuid string) error {
 		s.clock.now = s.clock.now.Add(20 * time.Minute)
-		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: Generate.Name, UUID: uuid, Data: json.RawMessage(`{}`)})
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: Generate.Name, UUID: uuid,
+			Data: json.RawMessage(`{}`)})
 	}
 	s.clock.now = s.clock.now.Truncate(24 * time.Hour)
 	if err := run("tick-1"); err != nil {
@@ -46,7 +47,8 @@ func TestAnEnqueuerErasesNoBackup(t *testing.T) {
 		switch err := run("attack"); {
 		case err == nil:
 			made++
-		case errors.Is(err, ErrTooSoon) && jobs.IsPermanent(err) && strings.Contains(err.Error(), "cmsjobs backup create"):
+		case errors.Is(err, ErrTooSoon) && jobs.IsPermanent(err) &&
+			strings.Contains(err.Error(), "cmsjobs backup create"):
 			refused++
 		default:
 			t.Fatal(err)
@@ -164,15 +166,17 @@ func plant(s *site) (tables []string) {
 	s.MustExec("CREATE TABLE password_resets (email VARCHAR(100), token VARCHAR(100))")
 	s.MustExec("CREATE TABLE password_reset_tokens (email VARCHAR(100), token VARCHAR(100))")
 	for table, row := range map[string]string{
-		"password_resets":         "(email, token) VALUES ('a@b', ?)",
-		"password_reset_tokens":   "(email, token) VALUES ('a@b', ?)",
-		"cmsjobs_mail_payloads":   "(job_uuid, payload, created_at) VALUES ('u', ?, 1)",
-		"cmsjobs_sessions":        "(hash, account, source, role, address, agent, created_at, seen_at) VALUES (?, 'a', 'a', 'a', 'a', 'a', 1, 1)",
+		"password_resets":       "(email, token) VALUES ('a@b', ?)",
+		"password_reset_tokens": "(email, token) VALUES ('a@b', ?)",
+		"cmsjobs_mail_payloads": "(job_uuid, payload, created_at) VALUES ('u', ?, 1)",
+		"cmsjobs_sessions": "(hash, account, source, role, address, agent, created_at, seen_at) VALUES (?, " +
+			"'a', 'a', 'a', 'a', 'a', 1, 1)",
 		"cmsjobs_backup_keys":     "(name, private_key, made_at) VALUES ('other', ?, 1)",
 		"cmsjobs_analytics_salts": "(day, salt, expires) VALUES ('2026-01-01', ?, 1)",
-		"cmsjobs_webhooks":        "(name, url, events, secret, old_secret, old_secret_until, status, reason, created_at, updated_at) VALUES ('n', 'u', 'e', ?, '', 0, 's', '', 1, 1)",
-		"cmsjobs_logins":          "(subject, failures, since) VALUES (?, 1, 1)",
-		"cmsjobs_idempotency":     "(id, body, uuid, created_at) VALUES ('i', ?, 'u', 1)",
+		"cmsjobs_webhooks": "(name, url, events, secret, old_secret, old_secret_until, status, reason, " +
+			"created_at, updated_at) VALUES ('n', 'u', 'e', ?, '', 0, 's', '', 1, 1)",
+		"cmsjobs_logins":      "(subject, failures, since) VALUES (?, 1, 1)",
+		"cmsjobs_idempotency": "(id, body, uuid, created_at) VALUES ('i', ?, 'u', 1)",
 	} {
 		tables = append(tables, table)
 		s.MustExec(s.Rebind("INSERT INTO "+table+" "+row), []byte(secretWord+table[len(table)-5:]))
@@ -182,7 +186,8 @@ func plant(s *site) (tables []string) {
 
 // reveals finds a planted word in a dump, as text or as hexadecimal digits.
 func reveals(sql string) string {
-	for _, word := range []string{secretWord, hex.EncodeToString([]byte(secretWord)), strings.ToUpper(hex.EncodeToString([]byte(secretWord)))} {
+	for _, word := range []string{secretWord, hex.EncodeToString([]byte(secretWord)),
+		strings.ToUpper(hex.EncodeToString([]byte(secretWord)))} {
 		if i := strings.Index(sql, word); i >= 0 {
 			return sql[i:min(len(sql), i+60)]
 		}

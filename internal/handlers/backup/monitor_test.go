@@ -22,12 +22,14 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 	entry, _ := r.Lookup(Monitor.Name)
 	look := func(data string) health.Watched {
 		t.Helper()
-		if err := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: Monitor.Name, Data: json.RawMessage(data)}); err != nil {
+		if err := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)),
+			jobs.Job{Type: Monitor.Name, Data: json.RawMessage(data)}); err != nil {
 			t.Fatal(err)
 		}
 		return told[len(told)-1]
 	}
-	if text := look(`{}`).Text(); !strings.Contains(text, "there is no complete backup at local") || !strings.Contains(text, "no backup was ever verified by a restore") {
+	if text := look(`{}`).Text(); !strings.Contains(text, "there is no complete backup at local") ||
+		!strings.Contains(text, "no backup was ever verified by a restore") {
 		t.Errorf("%q", text)
 	}
 	s.backup(t, h)
@@ -39,10 +41,13 @@ func TestTheMonitorTellsWhatToWorryAbout(t *testing.T) {
 		t.Fatal("a database that is not there is backed up")
 	}
 	d := look(`{"digest":true}`)
-	if got := *d.Digest; got.Complete != 1 || got.Partial != 1 || got.Failed != 0 || got.Verifications != 1 || got.Stored != 3 || got.Bytes == 0 {
+	if got := *d.Digest; got.Complete != 1 || got.Partial != 1 || got.Failed != 0 || got.Verifications != 1 ||
+		got.Stored != 3 || got.Bytes == 0 {
 		t.Errorf("%+v", got)
 	}
-	if text := d.Text(); !strings.Contains(text, "1 complete backup, 1 partial") || !strings.Contains(text, "last verified restore") || !strings.Contains(text, "Warning: the last backup is partial") {
+	if text := d.Text(); !strings.Contains(text, "1 complete backup, 1 partial") ||
+		!strings.Contains(text, "last verified restore") ||
+		!strings.Contains(text, "Warning: the last backup is partial") {
 		t.Errorf("%q", text)
 	}
 	if w := (health.Watched{}); w.Text() != "" {

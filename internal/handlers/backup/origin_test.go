@@ -50,11 +50,13 @@ func TestABackupOfAStrangerIsNotRestoredUntold(t *testing.T) {
 	}
 	q := restore.Request{Backup: b, Files: true, SkipSafety: true}
 	plan, err := h.Plan(t.Context(), q, nil)
-	if err != nil || !strings.Contains(plan.Untrusted, "NEVER MADE") || plan.Executable != 3 || len(plan.ExecutableNames) != 3 {
+	if err != nil || !strings.Contains(plan.Untrusted, "NEVER MADE") || plan.Executable != 3 ||
+		len(plan.ExecutableNames) != 3 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	q.Confirm = plan.Token
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUntrusted) || !strings.Contains(err.Error(), "--trust-unknown") {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUntrusted) ||
+		!strings.Contains(err.Error(), "--trust-unknown") {
 		t.Errorf("untold: %v", err)
 	}
 	q.TrustUnknown = true
@@ -144,7 +146,8 @@ func TestAnAlteredManifestFileIsSeen(t *testing.T) {
 			}
 			q := restore.Request{Backup: found, Files: true, SkipSafety: true}
 			q.Confirm = h.Token(q)
-			if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") && !strings.Contains(err.Error(), "partial") {
+			if _, err := h.Restore(t.Context(), q, nil); err == nil ||
+				!strings.Contains(err.Error(), "nothing was changed") && !strings.Contains(err.Error(), "partial") {
 				t.Errorf("restored: %v", err)
 			}
 		})

@@ -17,7 +17,8 @@ import (
 // onServer is a site on a server of the test's own.
 func onServer(t *testing.T, server *jobstest.Server, engine jobstest.Engine) *site {
 	t.Helper()
-	variable := map[jobstest.Engine]string{jobstest.MariaDB: "CMSJOBS_TEST_MARIADB_PORT", jobstest.MySQL: "CMSJOBS_TEST_MYSQL_PORT"}[engine]
+	variable := map[jobstest.Engine]string{jobstest.MariaDB: "CMSJOBS_TEST_MARIADB_PORT",
+		jobstest.MySQL: "CMSJOBS_TEST_MYSQL_PORT"}[engine]
 	t.Setenv(variable, portOf(server))
 	jobstest.AsRoot(t) // the only account there
 	return newSite(t, engine)
@@ -62,7 +63,8 @@ func (s *site) loadTorture(t *testing.T) {
 		t.Fatal(err)
 	}
 	host, port, _ := strings.Cut(c.Addr, ":")
-	cmd := exec.Command(plainClient(t, s.Engine), "--no-defaults", "--default-character-set=utf8mb4", "--max-allowed-packet=256M", "-h", host, "-P", port, "-u", c.User, c.DBName)
+	cmd := exec.Command(plainClient(t, s.Engine), "--no-defaults", "--default-character-set=utf8mb4",
+		"--max-allowed-packet=256M", "-h", host, "-P", port, "-u", c.User, c.DBName)
 	cmd.Stdin = strings.NewReader(string(sql))
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -84,7 +86,8 @@ func TestABackupOfAServerWithABinaryLogIsVerified(t *testing.T) {
 	s.MustExec("DELETE FROM posts")
 	q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
-	if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 || len(done.Plan.Warnings)+len(done.Plan.Refused) > 0 {
+	if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 || len(done.Plan.Warnings)+
+		len(done.Plan.Refused) > 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
 }
@@ -92,7 +95,8 @@ func TestABackupOfAServerWithABinaryLogIsVerified(t *testing.T) {
 // The file of MySQL's own program restores on the server that it comes from: without
 // the GTIDs of that server, which another account could not set there.
 func TestMysqldumpOfAServerWithGTIDsIsVerified(t *testing.T) {
-	s := onServer(t, jobstest.OwnMySQL(t, "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"), jobstest.MySQL)
+	s := onServer(t, jobstest.OwnMySQL(t, "--log-bin=binlog", "--gtid-mode=ON", "--enforce-gtid-consistency=ON"),
+		jobstest.MySQL)
 	jobstest.PreferMySQLPrograms(t)
 	s.c.Options.Tool = "mysqldump"
 	report, _ := s.backup(t, s.handler(t))
@@ -104,33 +108,41 @@ func TestMysqldumpOfAServerWithGTIDsIsVerified(t *testing.T) {
 // Beside a binary log the CMS's own account may not make a trigger. That is said
 // before: by the backup, by its verification, which shows everything else, and by the plan.
 func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
-	for engine, server := range map[jobstest.Engine]func(testing.TB, ...string) *jobstest.Server{jobstest.MariaDB: jobstest.OwnMariaDB, jobstest.MySQL: jobstest.OwnMySQL} {
+	for engine, server := range map[jobstest.Engine]func(testing.TB, ...string) *jobstest.Server{
+		jobstest.MariaDB: jobstest.OwnMariaDB, jobstest.MySQL: jobstest.OwnMySQL} {
 		t.Run(string(engine), func(t *testing.T) {
 			s := onServer(t, server(t, "--log-bin=binlog"), engine)
 			s.MustExec("CREATE TRIGGER told BEFORE INSERT ON posts FOR EACH ROW SET NEW.title = UPPER(NEW.title)")
 			s.c.DSN = s.limited(t)
 			h := s.handler(t)
 			report, b := s.backup(t, h)
-			if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "trigger told") || !strings.Contains(text, "log_bin_trust_function_creators") {
+			if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "trigger told") ||
+				!strings.Contains(text, "log_bin_trust_function_creators") {
 				t.Errorf("the backup warns of %q", text)
 			}
-			if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK || !strings.Contains(p.Note, "log_bin_trust_function_creators") {
+			if p := report.Verification; p.Level != manifest.LevelRestored || !p.OK ||
+				!strings.Contains(p.Note, "log_bin_trust_function_creators") {
 				t.Errorf("the verification is %+v", p)
 			}
 			s.MustExec("DELETE FROM posts WHERE id > 7")
 			q := restore.Request{Backup: b, Database: true, SkipSafety: true}
-			if plan, err := h.Plan(t.Context(), q, nil); err != nil || len(plan.Refused) != 1 || !strings.Contains(plan.Refused[0], "trigger told") {
+			if plan, err := h.Plan(t.Context(), q, nil); err != nil || len(plan.Refused) != 1 ||
+				!strings.Contains(plan.Refused[0], "trigger told") {
 				t.Errorf("%+v, %v", plan.Refused, err)
 			}
-			if plan, err := h.Plan(t.Context(), restore.Request{Backup: b, Database: true, Tables: []string{"cache"}}, nil); err != nil || len(plan.Refused) > 0 {
+			if plan, err := h.Plan(t.Context(), restore.Request{Backup: b, Database: true, Tables: []string{"cache"}},
+				nil); err != nil || len(plan.Refused) > 0 {
 				t.Errorf("a table without a trigger: %+v, %v", plan.Refused, err)
 			}
 			q.Confirm = h.Token(q)
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
+			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) ||
+				!strings.Contains(err.Error(), "nothing was changed") {
 				t.Errorf("%v", err)
 			}
 			var rows, triggers int
-			if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())").Scan(&rows, &triggers); err != nil || rows != 7 || triggers != 1 {
+			if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM "+
+				"information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE())").Scan(&rows, &triggers); err != nil ||
+				rows != 7 || triggers != 1 {
 				t.Errorf("%d rows and %d triggers, %v", rows, triggers, err)
 			}
 			s.Root(t).MustExec("SET GLOBAL log_bin_trust_function_creators = 1")
@@ -145,12 +157,16 @@ func TestATriggerThatCannotBeRestoredIsSaidBefore(t *testing.T) {
 // nothing is changed.
 func TestABackupComesToTheOtherServer(t *testing.T) {
 	jobstest.AsRoot(t)
-	for from, to := range map[jobstest.Engine]jobstest.Engine{jobstest.MariaDB: jobstest.MySQL, jobstest.MySQL: jobstest.MariaDB} {
+	for from, to := range map[jobstest.Engine]jobstest.Engine{jobstest.MariaDB: jobstest.MySQL,
+		jobstest.MySQL: jobstest.MariaDB} {
 		t.Run(string(from)+" to "+string(to), func(t *testing.T) {
 			s := newSite(t, from)
-			s.MustExec("CREATE TABLE pages (id INT PRIMARY KEY, title VARCHAR(50), options JSON) DEFAULT CHARSET=utf8mb4 COLLATE=" +
-				map[jobstest.Engine]string{jobstest.MariaDB: "utf8mb4_unicode_nopad_ci", jobstest.MySQL: "utf8mb4_0900_ai_ci"}[from])
-			s.MustExec(`INSERT INTO pages VALUES (1, 'COLLATE utf8mb4_0900_ai_ci ENGINE=Aria', '{"a": 1.0, "b": [1, 2]}')`)
+			s.MustExec("CREATE TABLE pages (id INT PRIMARY KEY, title VARCHAR(50), options JSON) DEFAULT " +
+				"CHARSET=utf8mb4 COLLATE=" +
+				map[jobstest.Engine]string{jobstest.MariaDB: "utf8mb4_unicode_nopad_ci",
+					jobstest.MySQL: "utf8mb4_0900_ai_ci"}[from])
+			s.MustExec(`INSERT INTO pages VALUES (1, 'COLLATE utf8mb4_0900_ai_ci ENGINE=Aria',
+				'{"a": 1.0, "b": [1, 2]}')`)
 			s.MustExec("CREATE VIEW titles AS SELECT title FROM pages")
 			s.MustExec("CREATE TRIGGER told BEFORE INSERT ON pages FOR EACH ROW SET NEW.title = UPPER(NEW.title)")
 			h := s.handler(t)
@@ -158,7 +174,8 @@ func TestABackupComesToTheOtherServer(t *testing.T) {
 			other := jobstest.Open(t, to)
 			q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN}
 			plan, err := h.Plan(t.Context(), q, nil)
-			if err != nil || len(plan.Refused) > 0 || !strings.Contains(strings.Join(plan.Warnings, "\n"), "becomes utf8mb4_") {
+			if err != nil || len(plan.Refused) > 0 || !strings.Contains(strings.Join(plan.Warnings, "\n"),
+				"becomes utf8mb4_") {
 				t.Fatalf("%+v, %v", plan, err)
 			}
 			q.Confirm = plan.Token
@@ -167,7 +184,8 @@ func TestABackupComesToTheOtherServer(t *testing.T) {
 				t.Fatalf("%+v, %v", done.Problems, err)
 			}
 			var title string
-			if err := other.Get(&title, "SELECT title FROM titles"); err != nil || title != "COLLATE utf8mb4_0900_ai_ci ENGINE=Aria" {
+			if err := other.Get(&title, "SELECT title FROM titles"); err != nil ||
+				title != "COLLATE utf8mb4_0900_ai_ci ENGINE=Aria" {
 				t.Errorf("%q, %v", title, err)
 			}
 			other.MustExec("INSERT INTO pages VALUES (2, 'x', '{}')")
@@ -189,7 +207,8 @@ func TestWhatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 		{jobstest.MariaDB, jobstest.MySQL, "CREATE SEQUENCE odd", "sequence odd"},
 		{jobstest.MariaDB, jobstest.MySQL, "CREATE TABLE odd (v TEXT DEFAULT 'x')", "1101"},
 		{jobstest.MySQL, jobstest.MariaDB, "CREATE TABLE odd (a INT, KEY f ((a + 1)))", "functional index f"},
-		{jobstest.MySQL, jobstest.MariaDB, "CREATE TABLE odd (a INT); CREATE VIEW bad AS SELECT JSON_SCHEMA_VALID('{}', '{}') AS x, REGEXP_LIKE('a', 'b') AS y", "does not take"},
+		{jobstest.MySQL, jobstest.MariaDB, "CREATE TABLE odd (a INT); CREATE VIEW bad AS SELECT " +
+			"JSON_SCHEMA_VALID('{}', '{}') AS x, REGEXP_LIKE('a', 'b') AS y", "does not take"},
 	} {
 		t.Run(string(c.from)+" "+c.make, func(t *testing.T) {
 			s := newSite(t, c.from)

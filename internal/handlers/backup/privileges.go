@@ -75,7 +75,9 @@ func lacking(grants []string, database string) []string {
 	var warnings []string
 	for _, right := range dumpRights {
 		if !slices.Contains(granted, right.name) {
-			warnings = append(warnings, fmt.Sprintf("the database's account has no right %[1]s on all of %[2]s: %[3]s that it may not see are not in the backup (GRANT %[1]s ON `%[2]s`.* TO …)", right.name, database, right.lost))
+			warnings = append(warnings, fmt.Sprintf("the database's account has no right %[1]s on all of %[2]s: "+
+				"%[3]s that it may not see are not in the backup (GRANT %[1]s ON `%[2]s`.* TO …)", right.name,
+				database, right.lost))
 		}
 	}
 	return warnings
@@ -107,9 +109,12 @@ func (h *Handler) RestoreRights(ctx context.Context) []string {
 		return nil // what keeps the account from asking shows in the dump
 	}
 	var names []string
-	if err := h.c.Site.DB.SelectContext(ctx, &names, "SELECT CONCAT('trigger ', TRIGGER_NAME) FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()"+
-		" UNION ALL SELECT CONCAT('function ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = DATABASE() AND ROUTINE_TYPE = 'FUNCTION' ORDER BY 1"); err != nil || len(names) == 0 {
+	if err := h.c.Site.DB.SelectContext(ctx, &names, "SELECT CONCAT('trigger ', TRIGGER_NAME) FROM "+
+		"information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = DATABASE()"+
+		" UNION ALL SELECT CONCAT('function ', ROUTINE_NAME) FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = "+
+		"DATABASE() AND ROUTINE_TYPE = 'FUNCTION' ORDER BY 1"); err != nil || len(names) == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("the backup holds %s, which this account could not restore: %s", strings.Join(names[:min(len(names), 5)], ", "), portable.TrustRemedy)}
+	return []string{fmt.Sprintf("the backup holds %s, which this account could not restore: %s",
+		strings.Join(names[:min(len(names), 5)], ", "), portable.TrustRemedy)}
 }

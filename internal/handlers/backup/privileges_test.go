@@ -13,20 +13,24 @@ import (
 
 func TestMissingRightsAreNamed(t *testing.T) {
 	for grants, want := range map[string]int{
-		"GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION":                                               0,
-		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON `cms`.* TO `u`@`%`":                       0,
-		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT ON `cms`.* TO `u`@`%`":                                                  3,
-		"GRANT USAGE ON *.* TO `u`@`%`|GRANT ALL PRIVILEGES ON `other`.* TO `u`@`%`":                                        4,
-		"GRANT USAGE ON *.* TO `u`@`%`|GRANT ALL PRIVILEGES ON `c%`.* TO `u`@`%`":                                           0,
-		`GRANT USAGE ON *.* TO "u"@"%"|GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON "cms".* TO "u"@"%"`:                       0, // ANSI_QUOTES
-		"GRANT `backups`@`%` TO `u`@`%`|GRANT USAGE ON *.* TO `u`@`%`":                                                      0, // a role: not known
-		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT ON `cms`.`posts` TO `u`@`%`|GRANT SHOW VIEW, TRIGGER ON `cms`.* TO `u`": 2,
+		"GRANT ALL PRIVILEGES ON *.* TO `root`@`localhost` WITH GRANT OPTION":                         0,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON `cms`.* TO `u`@`%`": 0,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT ON `cms`.* TO `u`@`%`":                            3,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT ALL PRIVILEGES ON `other`.* TO `u`@`%`":                  4,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT ALL PRIVILEGES ON `c%`.* TO `u`@`%`":                     0,
+		// ANSI_QUOTES
+		`GRANT USAGE ON *.* TO "u"@"%"|GRANT SELECT, SHOW VIEW, EVENT, TRIGGER ON "cms".* TO "u"@"%"`: 0,
+		// a role: not known
+		"GRANT `backups`@`%` TO `u`@`%`|GRANT USAGE ON *.* TO `u`@`%`": 0,
+		"GRANT USAGE ON *.* TO `u`@`%`|GRANT SELECT ON `cms`.`posts` TO `u`@`%`|GRANT SHOW VIEW, TRIGGER ON `cms`.* " +
+			"TO `u`": 2,
 	} {
 		if got := lacking(strings.Split(grants, "|"), "cms"); len(got) != want {
 			t.Errorf("%s lacks %q", grants, got)
 		}
 	}
-	if !grantCovers("`my\\_cms`.*", "my_cms") || grantCovers("`my\\_cms`.*", "myxcms") || !grantCovers("`my_cms`.*", "myxcms") {
+	if !grantCovers("`my\\_cms`.*", "my_cms") || grantCovers("`my\\_cms`.*", "myxcms") ||
+		!grantCovers("`my_cms`.*", "myxcms") {
 		t.Error("patterns of grants are read wrongly")
 	}
 }
@@ -44,7 +48,8 @@ func testAnAccountWithoutTriggerRightIsWarnedOf(t *testing.T, engine jobstest.En
 	s.c.DSN = s.DSNOf(t, "blind", "x")
 	s.c.Options.Verify = manifest.LevelNone
 	report, _ := s.backup(t, s.handler(t))
-	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "TRIGGER") || !strings.Contains(text, "EVENT") || strings.Contains(text, "SHOW VIEW") {
+	if text := strings.Join(report.Warnings, "\n"); !strings.Contains(text, "TRIGGER") ||
+		!strings.Contains(text, "EVENT") || strings.Contains(text, "SHOW VIEW") {
 		t.Errorf("warned of %q", text)
 	}
 }
@@ -63,7 +68,8 @@ func TestADestinationWithoutSpaceOrRightsDropsOut(t *testing.T) {
 		t.Fatalf("%+v, %v", report, err)
 	}
 	for _, o := range report.Outcomes {
-		want := map[string]string{"local": "", "readonly": "nothing can be written there", "full": "of free space"}[o.Destination]
+		want := map[string]string{"local": "", "readonly": "nothing can be written there",
+			"full": "of free space"}[o.Destination]
 		if (o.Error == "") != (want == "") || !strings.Contains(o.Error, want) {
 			t.Errorf("%+v", o)
 		}
@@ -90,7 +96,8 @@ func TestLinksAreNamedAndNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	report, err := s.handler(t).Create(t.Context(), Request{Files: true}, nil)
-	if err != nil || report.Files != 3 || !strings.Contains(strings.Join(report.Warnings, "\n"), "storage/news/link is a link") {
+	if err != nil || report.Files != 3 || !strings.Contains(strings.Join(report.Warnings, "\n"),
+		"storage/news/link is a link") {
 		t.Errorf("%+v, %v", report, err)
 	}
 }

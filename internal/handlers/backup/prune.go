@@ -53,8 +53,9 @@ func (h *Handler) Forecast(list []catalog.Stored) []retention.Decision {
 func (h *Handler) rated(all []catalog.Stored) []retention.Backup {
 	rated := make([]retention.Backup, len(all))
 	for i, b := range all {
-		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files, Complete: b.Made == manifest.Complete,
-			Tables: b.Limited, Safety: b.Safety, Foreign: b.Origin.Foreign(), State: h.State(b)}
+		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files,
+			Complete: b.Made == manifest.Complete,
+			Tables:   b.Limited, Safety: b.Safety, Foreign: b.Origin.Foreign(), State: h.State(b)}
 	}
 	return rated
 }

@@ -27,8 +27,9 @@ func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate
 		}
 	}
 	if used+size > limit {
-		return fmt.Errorf("the backups there take %d MiB, a new one may need %d MiB, and all together may take %d MiB: "+
-			"raise backup.max_total, lower what retention keeps, or delete some by hand",
+		return fmt.Errorf(
+			"the backups there take %d MiB, a new one may need %d MiB, and all together may take %d MiB: "+
+				"raise backup.max_total, lower what retention keeps, or delete some by hand",
 			used>>20, size>>20, limit>>20)
 	}
 	return nil
@@ -38,7 +39,8 @@ func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate
 // the estimate is a cautious one.
 func likely(all []catalog.Stored, e Estimate) int64 {
 	for _, b := range all { // newest first
-		if b.Made == manifest.Complete && !b.Limited && b.Database == (e.DatabaseBytes > 0) && b.Files == (e.Files > 0) {
+		if b.Made == manifest.Complete && !b.Limited && b.Database == (e.DatabaseBytes > 0) &&
+			b.Files == (e.Files > 0) {
 			return min(e.Archive, b.Size+b.Size/2)
 		}
 	}

@@ -9,9 +9,10 @@ import (
 // Register registers the types.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
-	jobs.Restrict(r, Generate, jobs.Restriction[GeneratePayload]{Refuse: func(_ json.RawMessage, p GeneratePayload) error {
-		return h.CheckDestinations(p.request().Destinations...)
-	}})
+	jobs.Restrict(r, Generate, jobs.Restriction[GeneratePayload]{
+		Refuse: func(_ json.RawMessage, p GeneratePayload) error {
+			return h.CheckDestinations(p.request().Destinations...)
+		}})
 	jobs.Handle(r, Verify, h.verifyJob)
 	jobs.Restrict(r, Verify, jobs.Restriction[VerifyPayload]{Refuse: h.refuseVerify})
 	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service}, RestoreJob, h.restoreJob)

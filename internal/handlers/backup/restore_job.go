@@ -55,10 +55,13 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 		return err
 	}
 	if p.Database && b.Engine != database.MySQL {
-		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the service, then cmsjobs backup restore " + p.ID + " --database"))
+		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the " +
+			"service, then cmsjobs backup restore " + p.ID + " --database"))
 	}
-	q := restore.Request{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files || len(p.Paths) > 0, Paths: p.Paths,
-		TrustUnknown: p.TrustUnknown, AllowExecutable: p.AllowExecutable, AllowFailed: p.AllowFailed, Confirm: p.Confirm, Begin: jobs.UseOrder}
+	q := restore.Request{Backup: b, Database: p.Database || len(p.Tables) > 0, Tables: p.Tables, Files: p.Files ||
+		len(p.Paths) > 0, Paths: p.Paths,
+		TrustUnknown: p.TrustUnknown, AllowExecutable: p.AllowExecutable, AllowFailed: p.AllowFailed,
+		Confirm: p.Confirm, Begin: jobs.UseOrder}
 	done, err := h.Restore(ctx, q, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
 	for _, problem := range done.Problems {
 		jobs.Logf(ctx, "%s", problem)

@@ -54,14 +54,16 @@ func testSingleTablesAndFilesAreRestored(t *testing.T, engine jobstest.Engine) {
 	jobstest.AsRoot(t) // it makes triggers
 	s := newSite(t, engine)
 	s.MustExec("CREATE TABLE log (msg VARCHAR(50))")
-	s.MustExec("CREATE TRIGGER tell AFTER DELETE ON posts FOR EACH ROW INSERT INTO log VALUES (CONCAT('gone; ', OLD.id))")
+	s.MustExec("CREATE TRIGGER tell AFTER DELETE ON posts FOR EACH ROW INSERT INTO log VALUES (CONCAT('gone; ', " +
+		"OLD.id))")
 	s.MustExec("CREATE TRIGGER other BEFORE INSERT ON log FOR EACH ROW SET NEW.msg = UPPER(NEW.msg)")
 	h := s.handler(t)
 	_, b := s.backup(t, h)
 	s.MustExec("DELETE FROM posts")
 	s.write(t, "a.txt", "changed")
 	s.write(t, "news/ü 1.jpg", "changed")
-	q := restore.Request{Backup: b, Database: true, Tables: []string{"posts"}, Files: true, Paths: []string{"storage/news"}, SkipSafety: true}
+	q := restore.Request{Backup: b, Database: true, Tables: []string{"posts"}, Files: true, Paths: []string{
+		"storage/news"}, SkipSafety: true}
 	plan, err := h.Plan(t.Context(), q, nil)
 	if err != nil || len(plan.Tables) != 1 || plan.Tables[0].RowsBackup != 300 || plan.ChangedFiles != 1 {
 		t.Fatalf("%+v, %v", plan, err)
@@ -72,7 +74,9 @@ func testSingleTablesAndFilesAreRestored(t *testing.T, engine jobstest.Engine) {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	var posts, logs, triggers int
-	if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM log), (SELECT COUNT(*) FROM information_schema.triggers WHERE trigger_schema = DATABASE())").Scan(&posts, &logs, &triggers); err != nil || posts != 300 || logs != 300 || triggers != 2 {
+	if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM log), (SELECT COUNT(*) FROM "+
+		"information_schema.triggers WHERE trigger_schema = DATABASE())").Scan(&posts, &logs, &triggers); err != nil ||
+		posts != 300 || logs != 300 || triggers != 2 {
 		t.Errorf("%d posts, %d log lines, %d triggers, %v", posts, logs, triggers, err)
 	}
 	for name, want := range map[string]string{"a.txt": "changed", "news/ü 1.jpg": strings.Repeat("x", 100_000)} {
@@ -168,7 +172,8 @@ func TestAnEndlessEntryIsRefused(t *testing.T) {
 	if os.Getenv("CMSJOBS_SOAK") != "1" {
 		t.Skip("CMSJOBS_SOAK=1 reads an entry larger than any of ours")
 	}
-	if data, err := manifest.ReadEntry(archive.Entry{Name: "manifest.json", Size: 1}, io.LimitReader(endless{}, manifest.MaxEntry+1<<20)); !errors.Is(err, archive.ErrUnsafe) {
+	if data, err := manifest.ReadEntry(archive.Entry{Name: "manifest.json", Size: 1},
+		io.LimitReader(endless{}, manifest.MaxEntry+1<<20)); !errors.Is(err, archive.ErrUnsafe) {
 		t.Errorf("%d bytes, %v", len(data), err)
 	}
 }
@@ -182,7 +187,8 @@ func TestOnlyCompleteBackupsAreRestored(t *testing.T) {
 		b.Status, b.Error = status, "some files cannot be read"
 		q := restore.Request{Backup: b, Files: true, IntoFolder: filepath.Join(t.TempDir(), "in")}
 		q.Confirm = h.Token(q)
-		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "this backup is "+string(status)) {
+		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "this backup is "+
+			string(status)) {
 			t.Errorf("%s: %v", status, err)
 		}
 		if _, err := os.Stat(q.IntoFolder); !errors.Is(err, os.ErrNotExist) {
@@ -202,7 +208,8 @@ func TestWithoutASafetyBackupNothingIsRestored(t *testing.T) {
 	q := restore.Request{Backup: good, Files: true}
 	q.Confirm = h.Token(q)
 	s.clock.now = s.clock.now.Add(time.Hour)
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, errUnplugged) || !strings.Contains(err.Error(), "nothing was changed") {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, errUnplugged) ||
+		!strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("%v", err)
 	}
 	if got, err := os.ReadFile(filepath.Join(s.files, "a.txt")); string(got) != "of today" || err != nil {
@@ -259,11 +266,13 @@ func TestAnArchiveThatIsExchangedIsNeverRestored(t *testing.T) {
 		s.write(t, "a.txt", "of today")
 		_, err = h.Restore(t.Context(), q, nil)
 		got, readErr := os.ReadFile(filepath.Join(s.files, "a.txt"))
-		if honest == 0 && (!errors.Is(err, manifest.ErrUnverified) || !strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
+		if honest == 0 && (!errors.Is(err, manifest.ErrUnverified) ||
+			!strings.Contains(err.Error(), "nothing was changed") || string(got) != "of today") {
 			t.Errorf("served another at once: %v, a.txt holds %q, %v", err, got, readErr)
 		}
 		if honest > 0 && (err != nil || string(got) != "hello" || store.opens != 1) {
-			t.Errorf("honest %d times: %v, a.txt holds %q, %v; it was read %d times", honest, err, got, readErr, store.opens)
+			t.Errorf("honest %d times: %v, a.txt holds %q, %v; it was read %d times", honest, err, got, readErr,
+				store.opens)
 		}
 		if left, err := h.Leftovers(t.Context()); len(left) > 0 || err != nil {
 			t.Errorf("left %v, %v", left, err)
@@ -299,7 +308,9 @@ func testARestoreLeavesTheServicesTables(t *testing.T, engine jobstest.Engine) {
 				t.Fatalf("%+v, %v", done.Problems, err)
 			}
 			var posts, waiting, known int
-			if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM jobs), (SELECT COUNT(*) FROM cmsjobs_backups)").Scan(&posts, &waiting, &known); err != nil || posts != 300 || waiting != 1 || known != 1 {
+			if err := s.QueryRow("SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM jobs), (SELECT COUNT(*) "+
+				"FROM cmsjobs_backups)").Scan(&posts, &waiting, &known); err != nil || posts != 300 || waiting != 1 ||
+				known != 1 {
 				t.Errorf("%d posts, %d jobs, %d backups are known, %v", posts, waiting, known, err)
 			}
 		})
@@ -327,7 +338,8 @@ func TestARestoreRefusesHostileArchives(t *testing.T) {
 		parent := t.TempDir()
 		q := restore.Request{Backup: hostile, Files: true, IntoFolder: filepath.Join(parent, "in"), TrustUnknown: true}
 		q.Confirm = h.Token(q)
-		if _, err := h.Restore(t.Context(), q, nil); err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "tampered") {
+		if _, err := h.Restore(t.Context(), q, nil); err == nil ||
+			!strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), "tampered") {
 			t.Errorf("%s: %v", name, err)
 		}
 		if entries, err := os.ReadDir(parent); err != nil || len(entries) > 0 {
@@ -351,7 +363,8 @@ func pack(t *testing.T, s *site, b *catalog.Stored, entry *tar.Header) {
 	if err = errors.Join(err, w.WriteHeader(entry)); err == nil {
 		_, err = w.Write(make([]byte, entry.Size))
 	}
-	if err = errors.Join(err, w.Close(), z.Close(), os.WriteFile(filepath.Join(s.dest, b.Archive), out.Bytes(), 0o600)); err != nil {
+	if err = errors.Join(err, w.Close(), z.Close(), os.WriteFile(filepath.Join(s.dest, b.Archive), out.Bytes(),
+		0o600)); err != nil {
 		t.Fatal(err)
 	}
 	b.Size, b.SHA256 = int64(out.Len()), sha(out.Bytes())
@@ -373,16 +386,19 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	token := h.Token(restore.Request{Backup: b, Database: true})
 	runRow := func(data json.RawMessage) error {
 		s.clock.now = s.clock.now.Add(time.Hour)
-		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: RestoreJob.Name, Data: data})
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)),
+			jobs.Job{Type: RestoreJob.Name, Data: data})
 	}
 	run := func(data string) error {
-		given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r, jobs.Spec{Type: RestoreJob.Name, Data: json.RawMessage(data)})
+		given, err := s.c.Orders.(*orders.Book).Give(t.Context(), r,
+			jobs.Spec{Type: RestoreJob.Name, Data: json.RawMessage(data)})
 		if err != nil {
 			return err
 		}
 		return runRow(given[0].Data)
 	}
-	for _, data := range []string{`{"id":"latest","database":true,"confirm":"x"}`, `{"id":"` + b.ID + `","database":true}`} {
+	for _, data := range []string{`{"id":"latest","database":true,"confirm":"x"}`, `{"id":"` + b.ID +
+		`","database":true}`} {
 		if err := run(data); !jobs.IsPermanent(err) {
 			t.Errorf("%s: %v", data, err)
 		}
@@ -403,7 +419,9 @@ func testARestoreJobNamesItsBackupAndIsConfirmed(t *testing.T, engine jobstest.E
 	if err != nil {
 		t.Fatal(err)
 	}
-	atOnce := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)), jobs.Job{Type: RestoreJob.Name, Data: given[0].Data}) // an hour later the lock is stale
+	// an hour later the lock is stale
+	atOnce := entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(s.clock.Now)),
+		jobs.Job{Type: RestoreJob.Name, Data: given[0].Data})
 	if !errors.Is(atOnce, lock.ErrBusy) {
 		t.Errorf("an order beside a backup: %v", atOnce)
 	}

@@ -76,7 +76,8 @@ func (h *Handler) newRun(request Request, progress func(catalog.Step)) *run {
 		progress = func(catalog.Step) {}
 	}
 	r := &run{Handler: h, request: request, progress: progress, sum: sha256.New()}
-	r.report = catalog.Report{ID: id, Name: request.Name, By: request.By, Source: request.Source, Status: manifest.Running, Started: now}
+	r.report = catalog.Report{ID: id, Name: request.Name, By: request.By, Source: request.Source,
+		Status: manifest.Running, Started: now}
 	r.key = h.c.Options.Prefix + "backup-" + id
 	r.report.Archive = r.key + h.c.Options.Compression.Ending(len(h.c.Options.Recipients) > 0)
 	r.manifest.Header = manifest.Header{

@@ -38,7 +38,8 @@ type site struct {
 
 func newSite(t testing.TB, engine jobstest.Engine) *site {
 	t.Helper()
-	s := &site{Database: jobstest.Migrated(t, engine), clock: &clock{time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)}, files: t.TempDir(), dest: t.TempDir()}
+	s := &site{Database: jobstest.Migrated(t, engine), clock: &clock{time.Date(2026, 3, 1, 2, 0, 0, 0, time.UTC)},
+		files: t.TempDir(), dest: t.TempDir()}
 	for _, statement := range []string{
 		"CREATE TABLE posts (id INTEGER PRIMARY KEY, title VARCHAR(100), body TEXT)",
 		"CREATE TABLE cache (k VARCHAR(50) PRIMARY KEY, v TEXT)",
@@ -47,7 +48,8 @@ func newSite(t testing.TB, engine jobstest.Engine) *site {
 		s.MustExec(statement)
 	}
 	for i := range 300 {
-		s.MustExec(s.Rebind("INSERT INTO posts VALUES (?, ?, ?)"), i+1, fmt.Sprintf("title; '%d'", i), strings.Repeat("body \\ \" ü😀\n", i))
+		s.MustExec(s.Rebind("INSERT INTO posts VALUES (?, ?, ?)"), i+1, fmt.Sprintf("title; '%d'", i),
+			strings.Repeat("body \\ \" ü😀\n", i))
 	}
 	s.write(t, "a.txt", "hello")
 	s.write(t, "news/ü 1.jpg", strings.Repeat("x", 100_000))
@@ -125,15 +127,16 @@ func rewrite(t *testing.T, s *site, b *catalog.Stored, change func(name string, 
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = archive.Read(t.Context(), bytes.NewReader(whole), archive.TarZstd, false, nil, func(e archive.Entry, r io.Reader) error {
-		data, err := io.ReadAll(r)
-		if err != nil {
+	err = archive.Read(t.Context(), bytes.NewReader(whole), archive.TarZstd, false, nil,
+		func(e archive.Entry, r io.Reader) error {
+			data, err := io.ReadAll(r)
+			if err != nil {
+				return err
+			}
+			data = change(e.Name, data)
+			_, err = w.Add(e.Name, e.Modified, int64(len(data)), bytes.NewReader(data))
 			return err
-		}
-		data = change(e.Name, data)
-		_, err = w.Add(e.Name, e.Modified, int64(len(data)), bytes.NewReader(data))
-		return err
-	})
+		})
 	if err = errors.Join(err, w.Close(), os.WriteFile(name, out.Bytes(), 0o600)); err != nil {
 		t.Fatal(err)
 	}

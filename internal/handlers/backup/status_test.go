@@ -105,7 +105,8 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	store.flips = true
 	for range 4 {
 		report, err := s.daily(t, h, everything)
-		if !errors.Is(err, manifest.ErrUnverified) || report.Status != manifest.Failed || report.Outcomes[0].Error == "" {
+		if !errors.Is(err, manifest.ErrUnverified) || report.Status != manifest.Failed ||
+			report.Outcomes[0].Error == "" {
 			t.Fatalf("%+v, %v", report, err)
 		}
 		bad = append(bad, report.ID)
@@ -115,26 +116,31 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, id := range good {
-		if l, table, side := statusOf(t, s, h, id); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
+		if l, table, side := statusOf(t, s, h, id); l != manifest.Complete || table != manifest.Complete ||
+			side != manifest.Complete {
 			t.Errorf("a verified one: %s, %s, %s", l, table, side)
 		}
 	}
 	newest := bad[3]
-	if l, table, side := statusOf(t, s, h, newest); l != manifest.Failed || table != manifest.Failed || side != manifest.Failed {
+	if l, table, side := statusOf(t, s, h, newest); l != manifest.Failed || table != manifest.Failed ||
+		side != manifest.Failed {
 		t.Errorf("list %s, table %s, manifest file %s", l, table, side)
 	}
-	if latest, passed, err := h.Find(t.Context(), catalog.Wanted{ID: "latest"}); err != nil || latest.ID != good[2] || len(passed) == 0 || !strings.Contains(h.Standing(latest), "verified (restored)") {
+	if latest, passed, err := h.Find(t.Context(), catalog.Wanted{ID: "latest"}); err != nil || latest.ID != good[2] ||
+		len(passed) == 0 || !strings.Contains(h.Standing(latest), "verified (restored)") {
 		t.Errorf("latest is %s, %d passed over, %v", latest.ID, len(passed), err)
 	}
 	health, err := h.Health(t.Context())
-	if err != nil || health.Newest == nil || health.Newest.ID != good[2] || !hasCode(health, "failed") || !hasCode(health, "old") {
+	if err != nil || health.Newest == nil || health.Newest.ID != good[2] || !hasCode(health, "failed") ||
+		!hasCode(health, "old") {
 		t.Errorf("%+v, %v", health, err)
 	}
 	b, err := h.Show(t.Context(), newest, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.Plan(t.Context(), restore.Request{Backup: b, Files: true}, nil); err == nil || !strings.Contains(err.Error(), "--allow-failed") {
+	if _, err := h.Plan(t.Context(), restore.Request{Backup: b, Files: true}, nil); err == nil ||
+		!strings.Contains(err.Error(), "--allow-failed") {
 		t.Errorf("a failed one is planned: %v", err)
 	}
 	theManifestFileKnows(t, s, h, b)
@@ -143,7 +149,8 @@ func TestABackupWhoseVerificationFailedIsNotComplete(t *testing.T) {
 	if _, err := h.Verify(t.Context(), b, manifest.LevelBytes, nil); err != nil {
 		t.Fatal(err)
 	}
-	if l, table, side := statusOf(t, s, h, newest); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
+	if l, table, side := statusOf(t, s, h, newest); l != manifest.Complete || table != manifest.Complete ||
+		side != manifest.Complete {
 		t.Errorf("verified since: list %s, table %s, manifest file %s", l, table, side)
 	}
 }
@@ -153,7 +160,8 @@ func theManifestFileKnows(t *testing.T, s *site, h *Handler, b catalog.Stored) {
 	t.Helper()
 	s.MustExec("CREATE TABLE kept_verifications AS SELECT * FROM cmsjobs_backup_verifications")
 	s.MustExec("DELETE FROM cmsjobs_backup_verifications")
-	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != manifest.Failed || again.Verification == nil || again.Verification.Problem == "" {
+	if again, err := h.Show(t.Context(), b.ID, ""); err != nil || again.Status != manifest.Failed ||
+		again.Verification == nil || again.Verification.Problem == "" {
 		t.Errorf("without our table: %+v, %v", again, err)
 	}
 	s.MustExec("INSERT INTO cmsjobs_backup_verifications SELECT * FROM kept_verifications")
@@ -177,11 +185,13 @@ func TestAVerificationThatCannotBeDoneIsNoFailure(t *testing.T) {
 	_, b := s.backup(t, h)
 	store.away = true
 	verification, err := h.Verify(t.Context(), b, manifest.LevelParsed, nil)
-	if !errors.Is(err, errRefused) && !strings.Contains(err.Error(), "connection refused") || !verification.Unfinished || errors.Is(err, manifest.ErrUnverified) {
+	if !errors.Is(err, errRefused) && !strings.Contains(err.Error(), "connection refused") ||
+		!verification.Unfinished || errors.Is(err, manifest.ErrUnverified) {
 		t.Fatalf("%+v, %v", verification, err)
 	}
 	store.away = false
-	if l, table, side := statusOf(t, s, h, b.ID); l != manifest.Complete || table != manifest.Complete || side != manifest.Complete {
+	if l, table, side := statusOf(t, s, h, b.ID); l != manifest.Complete || table != manifest.Complete ||
+		side != manifest.Complete {
 		t.Errorf("%s, %s, %s", l, table, side)
 	}
 }

@@ -30,7 +30,8 @@ func (r *run) addDatabase(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		r.manifest.Parts = append(r.manifest.Parts, manifest.Part{Name: name, Table: table, Size: int64(len(sql)), SHA256: sum})
+		r.manifest.Parts = append(r.manifest.Parts, manifest.Part{Name: name, Table: table, Size: int64(len(sql)),
+			SHA256: sum})
 		return nil
 	}
 	options := dump.Options{
@@ -38,7 +39,8 @@ func (r *run) addDatabase(ctx context.Context) error {
 		Exclude: r.tablesIn(r.c.Options.ExcludeTables), Empty: r.emptied,
 		Progress: func(table string, rows, n int64) {
 			r.moved()
-			r.progress(catalog.Step{Done: n, Total: r.total, Note: fmt.Sprintf("database: %s, %d rows so far", table, rows)})
+			r.progress(catalog.Step{Done: n, Total: r.total, Note: fmt.Sprintf("database: %s, %d rows so far", table,
+				rows)})
 		},
 	}
 	summary, err := r.dump(ctx, options, sink)

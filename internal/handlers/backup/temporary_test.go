@@ -19,11 +19,13 @@ func temporaries(t *testing.T, s *site) (names []string) {
 	t.Helper()
 	switch s.Engine {
 	case jobstest.MariaDB, jobstest.MySQL:
-		if err := s.Select(&names, "SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE 'cmsjobs\\_verify\\_%'"); err != nil {
+		if err := s.Select(&names, "SELECT schema_name FROM information_schema.schemata WHERE schema_name LIKE "+
+			"'cmsjobs\\_verify\\_%'"); err != nil {
 			t.Fatal(err)
 		}
 	case jobstest.PostgreSQL:
-		if err := s.Select(&names, `SELECT datname FROM pg_database WHERE datname LIKE 'cmsjobs\_verify\_%'`); err != nil {
+		if err := s.Select(&names,
+			`SELECT datname FROM pg_database WHERE datname LIKE 'cmsjobs\_verify\_%'`); err != nil {
 			t.Fatal(err)
 		}
 	default:
@@ -90,7 +92,8 @@ func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
 			}
 			s.backup(t, h) // sweeps
 			left := strings.Join(temporaries(t, s), " ")
-			if strings.Contains(left, dead) || !strings.Contains(left, alive) || engine != jobstest.SQLite && !strings.Contains(left, stranger) {
+			if strings.Contains(left, dead) || !strings.Contains(left, alive) || engine != jobstest.SQLite &&
+				!strings.Contains(left, stranger) {
 				t.Errorf("left are %s; dead was %s, alive is %s", left, dead, alive)
 			}
 			s.MustExec("UPDATE cmsjobs_backup_locks SET expires_at = started_at WHERE name LIKE 'temporary:%'")

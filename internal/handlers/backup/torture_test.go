@@ -25,13 +25,16 @@ type crossing struct {
 
 var crossings = []crossing{
 	{from: jobstest.MariaDB, to: jobstest.MySQL,
-		stated:       []string{"type uuid", "type inet6", "sequence invoice"},
-		removeStated: []string{"ALTER TABLE `types` DROP u, DROP n6", "ALTER TABLE generated DROP no", "DROP SEQUENCE invoice"},
-		tried:        "CREATE TABLE `generated`", // DEFAULT (UUID())
-		removeTried:  []string{"ALTER TABLE generated ALTER x DROP DEFAULT"}},
+		stated: []string{"type uuid", "type inet6", "sequence invoice"},
+		removeStated: []string{"ALTER TABLE `types` DROP u, DROP n6", "ALTER TABLE generated DROP no",
+			"DROP SEQUENCE invoice"},
+		tried:       "CREATE TABLE `generated`", // DEFAULT (UUID())
+		removeTried: []string{"ALTER TABLE generated ALTER x DROP DEFAULT"}},
 	{from: jobstest.MySQL, to: jobstest.MariaDB,
-		more:         []string{"CREATE TABLE padded (v VARCHAR(10) COLLATE utf8mb4_0900_ai_ci UNIQUE)", "INSERT INTO padded VALUES ('a'), ('a ')"},
-		stated:       []string{"WITH PARSER `ngram`", "functional index fl", "functional index fx", "functional index mv"},
+		more: []string{"CREATE TABLE padded (v VARCHAR(10) COLLATE utf8mb4_0900_ai_ci UNIQUE)",
+			"INSERT INTO padded VALUES ('a'), ('a ')"},
+		stated: []string{"WITH PARSER `ngram`", "functional index fl", "functional index fx",
+			"functional index mv"},
 		removeStated: []string{"ALTER TABLE ft DROP KEY ng", "DROP VIEW jt", "DROP TABLE functional"},
 		tried:        "CREATE TABLE `exprdef`", // DEFAULT (UUID_TO_BIN())
 		removeTried:  []string{"ALTER TABLE exprdef ALTER u DROP DEFAULT", "DROP TABLE genkey"}},
@@ -97,7 +100,8 @@ func refusedBecause(t *testing.T, s *site, h *Handler, other *jobstest.Database,
 // unfit sees a restore refused and the database with the one table posts as it was.
 func unfit(t *testing.T, h *Handler, q restore.Request, other *jobstest.Database) {
 	t.Helper()
-	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) || !strings.Contains(err.Error(), "nothing was changed") {
+	if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, restore.ErrUnfit) ||
+		!strings.Contains(err.Error(), "nothing was changed") {
 		t.Errorf("the restore ended with: %v", err)
 	}
 	var rows int
@@ -113,9 +117,12 @@ func unfit(t *testing.T, h *Handler, q restore.Request, other *jobstest.Database
 func schemaObjects(t *testing.T, db *jobstest.Database) []string {
 	t.Helper()
 	var all []string
-	if err := db.Select(&all, `SELECT CONCAT(table_type, ' ', table_name) FROM information_schema.TABLES WHERE table_schema = DATABASE()
-		UNION ALL SELECT CONCAT('trigger ', trigger_name) FROM information_schema.TRIGGERS WHERE trigger_schema = DATABASE()
-		UNION ALL SELECT CONCAT(routine_type, ' ', routine_name) FROM information_schema.ROUTINES WHERE routine_schema = DATABASE()
+	if err := db.Select(&all, `SELECT CONCAT(table_type, ' ', table_name) FROM information_schema.TABLES WHERE
+		table_schema = DATABASE()
+		UNION ALL SELECT CONCAT('trigger ', trigger_name) FROM information_schema.TRIGGERS WHERE trigger_schema =
+		DATABASE()
+		UNION ALL SELECT CONCAT(routine_type, ' ', routine_name) FROM information_schema.ROUTINES WHERE routine_schema =
+		DATABASE()
 		UNION ALL SELECT CONCAT('event ', event_name) FROM information_schema.EVENTS WHERE event_schema = DATABASE()`); err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +142,8 @@ func TestARowThatTheOtherServerDoesNotTakeIsRefusedBefore(t *testing.T) {
 	other := jobstest.Open(t, jobstest.MariaDB)
 	other.MustExec("CREATE TABLE posts (id INT)")
 	other.MustExec("INSERT INTO posts VALUES (1)")
-	q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN, Collations: map[string]string{"utf8mb4_0900_as_cs": "utf8mb4_unicode_ci"}}
+	q := restore.Request{Backup: b, Database: true, IntoDSN: other.DSN, Collations: map[string]string{
+		"utf8mb4_0900_as_cs": "utf8mb4_unicode_ci"}}
 	q.Confirm = h.Token(q)
 	unfit(t, h, q, other)
 	q.Collations = nil

@@ -53,7 +53,9 @@ func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) er
 	var verifications []manifest.Verification
 	for _, b := range all {
 		if b.ID == first.ID {
-			verification, err := h.Verify(ctx, b, p.Level, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+			verification, err := h.Verify(ctx, b, p.Level, func(s catalog.Step) {
+				jobs.Report(ctx, s.Done, s.Total, s.Note)
+			})
 			verifications = append(verifications, verification)
 			failed = append(failed, err)
 		}

@@ -55,5 +55,6 @@ func (r *run) verify(ctx context.Context) error {
 
 // storedAt is the new backup's copy at a destination.
 func (r *run) storedAt(destination string) catalog.Stored {
-	return catalog.Stored{File: r.side, Destination: destination, Key: r.key, Origin: manifest.Own, TableCount: len(r.side.Tables)}
+	return catalog.Stored{File: r.side, Destination: destination, Key: r.key, Origin: manifest.Own,
+		TableCount: len(r.side.Tables)}
 }

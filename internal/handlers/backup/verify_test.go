@@ -37,7 +37,8 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			damages := map[string][]byte{"empty": nil, "torn": whole[:len(whole)-1], "half": whole[:len(whole)/2], "longer": append(slices.Clone(whole), 0), "swapped": other}
+			damages := map[string][]byte{"empty": nil, "torn": whole[:len(whole)-1], "half": whole[:len(whole)/2],
+				"longer": append(slices.Clone(whole), 0), "swapped": other}
 			flips := 10
 			if os.Getenv("CMSJOBS_SOAK") == "1" {
 				flips = 200
@@ -51,8 +52,10 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 				if err := os.WriteFile(name, content, 0o600); err != nil {
 					t.Fatal(err)
 				}
-				for _, level := range []manifest.Level{manifest.LevelBytes, manifest.LevelParsed, manifest.LevelRestored} {
-					if verification, err := h.Verify(t.Context(), second, level, nil); !errors.Is(err, manifest.ErrUnverified) || verification.OK {
+				for _, level := range []manifest.Level{manifest.LevelBytes, manifest.LevelParsed,
+					manifest.LevelRestored} {
+					if verification, err := h.Verify(t.Context(), second, level, nil); !errors.Is(err,
+						manifest.ErrUnverified) || verification.OK {
 						t.Errorf("%s, %s: %+v, %v", damage, level, verification, err)
 					}
 				}
@@ -63,7 +66,8 @@ func TestVerifyFindsEveryDamage(t *testing.T) {
 			}
 			forged := second
 			forged.SHA256, forged.Size = first.SHA256, first.Size
-			if _, err := h.Verify(t.Context(), forged, manifest.LevelBytes, nil); !errors.Is(err, manifest.ErrUnverified) {
+			if _, err := h.Verify(t.Context(), forged, manifest.LevelBytes, nil); !errors.Is(err,
+				manifest.ErrUnverified) {
 				t.Errorf("archive and manifest file swapped: %v", err)
 			}
 			if err := os.WriteFile(name, whole, 0o600); err != nil {
@@ -86,7 +90,8 @@ func TestAnInterruptedVerificationIsNoBadOne(t *testing.T) {
 	if !errors.Is(err, context.Canceled) || errors.Is(err, manifest.ErrUnverified) {
 		t.Errorf("%v", err)
 	}
-	if verifications, err := h.Verifications(t.Context(), b.ID, 10); err != nil || len(verifications) != 1 || !verifications[0].OK {
+	if verifications, err := h.Verifications(t.Context(), b.ID, 10); err != nil || len(verifications) != 1 ||
+		!verifications[0].OK {
 		t.Errorf("%+v, %v", verifications, err)
 	}
 }
@@ -108,7 +113,8 @@ func testVerifyComparesTheRestoredRows(t *testing.T, engine jobstest.Engine) {
 		return data
 	})
 	h.c.DB.MustExec("DELETE FROM cmsjobs_backups")
-	for level, want := range map[manifest.Level]string{manifest.LevelParsed: "not as it was packed", manifest.LevelRestored: "the rows of the table posts"} {
+	for level, want := range map[manifest.Level]string{manifest.LevelParsed: "not as it was packed",
+		manifest.LevelRestored: "the rows of the table posts"} {
 		_, err := h.Verify(t.Context(), b, level, nil)
 		if !errors.Is(err, manifest.ErrUnverified) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", level, err)
@@ -134,7 +140,8 @@ func TestVerifyNamesTheDifferenceOfTheSchema(t *testing.T) {
 		})
 		h.c.DB.MustExec("DELETE FROM cmsjobs_backups")
 		_, err := h.Verify(t.Context(), b, manifest.LevelRestored, nil)
-		if want := `table posts: column title is "varchar(90)`; !errors.Is(err, manifest.ErrUnverified) || !strings.Contains(err.Error(), want) {
+		if want := `table posts: column title is "varchar(90)`; !errors.Is(err, manifest.ErrUnverified) ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	})
@@ -152,7 +159,8 @@ func TestEncryptedForAgeRecipients(t *testing.T) {
 	}
 	s.c.Options.Recipients = []age.Recipient{identity.Recipient()}
 	report, b := s.backup(t, s.handler(t))
-	if !strings.HasSuffix(b.Archive, ".tar.zst.age") || report.Verification.Level != manifest.LevelBytes || report.Verification.Note == "" {
+	if !strings.HasSuffix(b.Archive, ".tar.zst.age") || report.Verification.Level != manifest.LevelBytes ||
+		report.Verification.Note == "" {
 		t.Errorf("%s, %+v", b.Archive, report.Verification)
 	}
 	content, err := os.ReadFile(filepath.Join(s.dest, b.Archive))
@@ -160,11 +168,13 @@ func TestEncryptedForAgeRecipients(t *testing.T) {
 		t.Errorf("the archive can be read, %v", err)
 	}
 	s.c.Options.Identities = []age.Identity{stranger}
-	if _, err := s.handler(t).Verify(t.Context(), b, manifest.LevelRestored, nil); !errors.Is(err, manifest.ErrUnverified) {
+	if _, err := s.handler(t).Verify(t.Context(), b, manifest.LevelRestored, nil); !errors.Is(err,
+		manifest.ErrUnverified) {
 		t.Errorf("with a stranger's identity: %v", err)
 	}
 	s.c.Options.Identities = []age.Identity{identity}
-	if verification, err := s.handler(t).Verify(t.Context(), b, manifest.LevelRestored, nil); err != nil || verification.Level != manifest.LevelRestored {
+	if verification, err := s.handler(t).Verify(t.Context(), b, manifest.LevelRestored, nil); err != nil ||
+		verification.Level != manifest.LevelRestored {
 		t.Errorf("%+v, %v", verification, err)
 	}
 	if _, err := exec.LookPath("age"); err != nil {
@@ -174,8 +184,10 @@ func TestEncryptedForAgeRecipients(t *testing.T) {
 	if err := os.WriteFile(key, []byte(identity.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, err := exec.Command("sh", "-c", `age -d -i "$1" "$2" | zstd -dc | tar -tf -`, "sh", key, filepath.Join(s.dest, b.Archive)).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "files/storage/a.txt") || !strings.HasSuffix(string(out), "manifest.json\n") {
+	out, err := exec.Command("sh", "-c", `age -d -i "$1" "$2" | zstd -dc | tar -tf -`, "sh", key,
+		filepath.Join(s.dest, b.Archive)).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "files/storage/a.txt") ||
+		!strings.HasSuffix(string(out), "manifest.json\n") {
 		t.Errorf("%v: %s", err, out)
 	}
 }

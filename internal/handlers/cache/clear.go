@@ -80,13 +80,20 @@ func (h *Handler) clear(ctx context.Context, _ jobs.Job, p ClearPayload) error {
 		r.failed("the cache store", err)
 	} else {
 		r.Store = s.name()
-		steps = append(steps, step{"the " + s.name() + " cache", func(ctx context.Context) error { return h.clearStore(ctx, s, what, r) }})
+		steps = append(steps, step{"the " + s.name() + " cache", func(ctx context.Context) error {
+			return h.clearStore(ctx, s, what, r)
+		}})
 	}
 	if what.views {
-		steps = append(steps, step{viewsFolder, func(ctx context.Context) error { return h.clearPHP(ctx, viewsFolder, []string{"*.php"}, r) }})
+		steps = append(steps,
+			step{viewsFolder, func(ctx context.Context) error {
+				return h.clearPHP(ctx, viewsFolder, []string{"*.php"}, r)
+			}})
 	}
 	if len(what.bootstrap) > 0 {
-		steps = append(steps, step{bootstrapFolder, func(ctx context.Context) error { return h.clearPHP(ctx, bootstrapFolder, what.bootstrap, r) }})
+		steps = append(steps, step{bootstrapFolder, func(ctx context.Context) error {
+			return h.clearPHP(ctx, bootstrapFolder, what.bootstrap, r)
+		}})
 	}
 	return h.bestEffort(ctx, r, steps)
 }
@@ -132,7 +139,8 @@ func (h *Handler) clearExpired(ctx context.Context, _ jobs.Job, p ExpiredPayload
 		return r.finish(ctx)
 	}
 	r.Store = s.name()
-	return h.bestEffort(ctx, r, []step{{"the " + s.name() + " cache", func(ctx context.Context) error { return s.expired(ctx, r) }}})
+	return h.bestEffort(ctx, r,
+		[]step{{"the " + s.name() + " cache", func(ctx context.Context) error { return s.expired(ctx, r) }}})
 }
 
 // step is one part of a cleaning, named for the report.

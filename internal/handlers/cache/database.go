@@ -93,7 +93,8 @@ func (s databaseStore) forgetPrefixes(ctx context.Context, prefixes []string, r 
 	for _, site := range s.Prefixes {
 		before := r.Rows[table]
 		for _, prefix := range prefixes {
-			p := pruning{table: table, key: "key", where: s.h.quote("key") + " LIKE ? ESCAPE '!'", args: []any{like(site + prefix)}}
+			p := pruning{table: table, key: "key", where: s.h.quote("key") + " LIKE ? ESCAPE '!'", args: []any{
+				like(site + prefix)}}
 			if err := s.h.prune(ctx, p, r); err != nil {
 				return err
 			}

@@ -19,8 +19,10 @@ func (h *laravelSite) cacheTables() {
 		text = "text"
 	}
 	key := New(h.Config).quote("key")
-	h.sql("CREATE TABLE cache (" + key + " varchar(255) PRIMARY KEY, value " + text + " NOT NULL, expiration bigint NOT NULL)")
-	h.sql("CREATE TABLE cache_locks (" + key + " varchar(255) PRIMARY KEY, owner varchar(255) NOT NULL, expiration bigint NOT NULL)")
+	h.sql("CREATE TABLE cache (" + key + " varchar(255) PRIMARY KEY, value " + text + " NOT NULL, expiration bigint " +
+		"NOT NULL)")
+	h.sql("CREATE TABLE cache_locks (" + key + " varchar(255) PRIMARY KEY, owner varchar(255) NOT NULL, expiration " +
+		"bigint NOT NULL)")
 	h.sql("CREATE INDEX cache_expiration_index ON cache (expiration)")
 }
 
@@ -84,9 +86,11 @@ func testExpiredRowsGoWithoutAnybodyWaitingForALock(t *testing.T, engine jobstes
 	h.cacheTables()
 	jobstest.SetGlobal(t, engine, "innodb_flush_log_at_trx_commit", 2)
 	for from := 0; from < rows; from += 50_000 {
-		h.sql("INSERT INTO cache SELECT CONCAT('site_cache_', seq + ?), REPEAT('x', 200), ? - MOD(seq, 1000) FROM "+jobstest.Numbers(min(50_000, rows-from)), from, noon.Unix())
+		h.sql("INSERT INTO cache SELECT CONCAT('site_cache_', seq + ?), REPEAT('x', 200), ? - MOD(seq, 1000) FROM "+
+			jobstest.Numbers(min(50_000, rows-from)), from, noon.Unix())
 	}
-	h.sql("INSERT INTO cache SELECT CONCAT('live_', seq), REPEAT('x', 200), ? FROM "+jobstest.Numbers(2000), noon.Unix()+3600)
+	h.sql("INSERT INTO cache SELECT CONCAT('live_', seq), REPEAT('x', 200), ? FROM "+jobstest.Numbers(2000),
+		noon.Unix()+3600)
 
 	ctx, stop := context.WithCancel(context.Background())
 	var waits waits
@@ -98,14 +102,18 @@ func testExpiredRowsGoWithoutAnybodyWaitingForALock(t *testing.T, engine jobstes
 	stop()
 	watcher.Wait()
 
-	if r.Rows["cache"] != int64(rows) || h.count("SELECT COUNT(*) FROM cache WHERE expiration > ?", noon.Unix()) < 2000 {
-		t.Errorf("%d of %d rows went, %d live ones are left: %+v", r.Rows["cache"], rows, h.count("SELECT COUNT(*) FROM cache"), r)
+	if r.Rows["cache"] != int64(rows) || h.count("SELECT COUNT(*) FROM cache WHERE expiration > ?",
+		noon.Unix()) < 2000 {
+		t.Errorf("%d of %d rows went, %d live ones are left: %+v", r.Rows["cache"], rows,
+			h.count("SELECT COUNT(*) FROM cache"), r)
 	}
 	if waits.n == 0 || waits.timeouts > 0 {
-		t.Errorf("%d writes of the second connection, %d waited longer than a second for a lock", waits.n, waits.timeouts)
+		t.Errorf("%d writes of the second connection, %d waited longer than a second for a lock", waits.n,
+			waits.timeouts)
 	}
 	var name, locked string // what the server itself measured of waiting for row locks, in milliseconds
-	if err := h.site.DB.QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_time_max'").Scan(&name, &locked); err != nil {
+	if err := h.site.DB.QueryRow("SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_time_max'").Scan(&name,
+		&locked); err != nil {
 		t.Error(err)
 	}
 	t.Logf("%d rows in %v (%.0f/s); the second connection: %d writes, the longest %v; longest wait for a row lock %s ms", rows, took.Round(time.Millisecond),

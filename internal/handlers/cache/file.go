@@ -89,7 +89,8 @@ func (s fileStore) sweep(ctx context.Context, r *Report, flush bool, doomed func
 	}
 	if flush && removed == 0 && others > 0 {
 		r.Untouched = others
-		r.note("nothing was removed: %s holds %d files, and none is named as Laravel's file store names entries", s.folder, others)
+		r.note("nothing was removed: %s holds %d files, and none is named as Laravel's file store names entries",
+			s.folder, others)
 	}
 	return emptyFolders(ctx, root, r)
 }
@@ -132,6 +133,7 @@ func (s fileStore) forget(_ context.Context, keys []string, r *Report) error {
 // forgetPrefixes cannot be done by hashes: everything goes, which a cache can
 // bear.
 func (s fileStore) forgetPrefixes(ctx context.Context, prefixes []string, r *Report) error {
-	r.note("the file store names entries by a hash of their key: entries beginning with %v cannot be distinguished, so all were cleared", prefixes)
+	r.note("the file store names entries by a hash of their key: entries beginning with %v cannot be distinguished, "+
+		"so all were cleared", prefixes)
 	return s.flush(ctx, r)
 }

@@ -44,7 +44,8 @@ func TestTenThousandFilesOfWhichHalfExpired(t *testing.T) {
 	h.check(true, gone[0], gone[4999])
 	r, _ := h.run("cache.clearExpired", ``)
 	if r.Files != 5000 || dry.Files != 5000 || r.Bytes != 5000*int64(len(`0123456789s:5:"value";`)) || r.Failures != 0 {
-		t.Errorf("removed %d files, %d bytes, %d failures; the dry-run said %d files", r.Files, r.Bytes, r.Failures, dry.Files)
+		t.Errorf("removed %d files, %d bytes, %d failures; the dry-run said %d files", r.Files, r.Bytes, r.Failures,
+			dry.Files)
 	}
 	h.check(false, gone...)
 	h.check(true, kept...)
@@ -127,8 +128,10 @@ func TestWhatCannotBeRemovedIsListedAndTheJobDoesNotFail(t *testing.T) {
 
 func TestClearAllTakesWhatPHPMakesAgainAndNothingElse(t *testing.T) {
 	h := newLaravelSite(t, jobstest.SQLite, nil)
-	gone := []string{viewsFolder + "/1a2b.php", bootstrapFolder + "/config.php", bootstrapFolder + "/routes-v7.php", bootstrapFolder + "/events.php", "storage/cache_keys.json"}
-	kept := []string{viewsFolder + "/.gitignore", bootstrapFolder + "/packages.php", bootstrapFolder + "/services.php", "storage/app/chunks/upload.part",
+	gone := []string{viewsFolder + "/1a2b.php", bootstrapFolder + "/config.php", bootstrapFolder + "/routes-v7.php",
+		bootstrapFolder + "/events.php", "storage/cache_keys.json"}
+	kept := []string{viewsFolder + "/.gitignore", bootstrapFolder + "/packages.php", bootstrapFolder + "/services.php",
+		"storage/app/chunks/upload.part",
 		"storage/framework/sessions/s1", "storage/app/backup/x/database.sql", "public/index.php", ".env"}
 	for _, name := range append(gone, kept...) {
 		h.write(name, "x")
@@ -154,7 +157,8 @@ func TestTagsClearTheCMSGroupsAndLeaveTheRest(t *testing.T) {
 	}
 	h.check(false, menu1, menu2)
 	h.check(true, other)
-	if left, err := os.ReadFile(filepath.Join(h.site.Root, "storage/cache_keys.json")); err != nil || string(left) != `{"languages":["l@1"]}` {
+	if left, err := os.ReadFile(filepath.Join(h.site.Root, "storage/cache_keys.json")); err != nil ||
+		string(left) != `{"languages":["l@1"]}` {
 		t.Errorf("cache_keys.json is %s (%v)", left, err)
 	}
 	// The file store cannot tell the sitemap's entries: all go, and the report says why.

@@ -77,7 +77,8 @@ type Handler struct {
 
 // New returns the handlers.
 func New(c Config) *Handler {
-	h := &Handler{site: c.Site, options: c.Options.withDefaults(), openRedis: c.OpenRedis, cleanQueue: c.CleanQueue, now: c.Now, logger: c.Logger}
+	h := &Handler{site: c.Site, options: c.Options.withDefaults(), openRedis: c.OpenRedis, cleanQueue: c.CleanQueue,
+		now: c.Now, logger: c.Logger}
 	if h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)
 	}

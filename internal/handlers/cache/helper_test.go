@@ -80,7 +80,8 @@ func (h *laravelSite) run(kind, payload string) (Report, []jobs.Spec) {
 		h.t.Fatalf("no type %s", kind)
 	}
 	run := jobs.NewRun(h.Now)
-	if err := entry.Run(jobs.WithRun(context.Background(), run), jobs.Job{Type: kind, Data: json.RawMessage(payload)}); err != nil {
+	if err := entry.Run(jobs.WithRun(context.Background(), run),
+		jobs.Job{Type: kind, Data: json.RawMessage(payload)}); err != nil {
 		h.t.Fatalf("%s %s: %v", kind, payload, err)
 	}
 	result, next := run.Result()

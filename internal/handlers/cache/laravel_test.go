@@ -26,7 +26,8 @@ type release struct {
 	major, cache, database, colon string
 }
 
-const underscores, dashes = `Str::slug(env('APP_NAME', 'laravel'), '_')`, `Str::slug((string) env('APP_NAME', 'laravel'))`
+const underscores, dashes = `Str::slug(env('APP_NAME', 'laravel'), '_')`,
+	`Str::slug((string) env('APP_NAME', 'laravel'))`
 
 var releases = []release{
 	{"8", underscores + `.'_cache'`, underscores + `.'_database_'`, ":"},
@@ -73,7 +74,8 @@ func php(framework, dir, op string, env cms.Env) (string, error) {
 
 // application writes a site's config files as the skeleton of r has them.
 func (h *laravelSite) application(r release, database int) {
-	h.write("vendor/laravel/framework/src/Illuminate/Foundation/Application.php", "<?php class Application { const VERSION = '"+r.major+".1.2'; }")
+	h.write("vendor/laravel/framework/src/Illuminate/Foundation/Application.php",
+		"<?php class Application { const VERSION = '"+r.major+".1.2'; }")
 	h.write("config/cache.php", `<?php
 use Illuminate\Support\Str;
 return [
@@ -158,7 +160,8 @@ func (h *laravelSite) size(t *testing.T, store string, c *redis.Client) int64 {
 func TestClearingBesideLaravelsOwn(t *testing.T) {
 	here := frameworks(t)
 	port := jobstest.Redis(t).Port
-	names := map[string]string{"ascii": "My Shop", "vietnamese": "Báo Điện tử", "bengali": "বাংলা সংবাদ", "emoji": "📰 News", "empty": ""}
+	names := map[string]string{"ascii": "My Shop", "vietnamese": "Báo Điện tử", "bengali": "বাংলা সংবাদ",
+		"emoji": "📰 News", "empty": ""}
 	database := 5
 	c := redis.NewClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", port), DB: database})
 	defer c.Close()
@@ -171,7 +174,8 @@ func TestClearingBesideLaravelsOwn(t *testing.T) {
 			for kind, name := range names {
 				t.Run(fmt.Sprintf("%s %s/%s/%s", r.major, how, store, kind), func(t *testing.T) {
 					c.FlushDB(context.Background())
-					h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_DRIVER": store, "APP_NAME": name, "REDIS_PORT": strconv.Itoa(port)})
+					h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_DRIVER": store, "APP_NAME": name,
+						"REDIS_PORT": strconv.Itoa(port)})
 					h.application(r, database)
 					h.cacheTables()
 					h.site.Env["DB_DATABASE"] = h.databaseFile()
@@ -227,7 +231,8 @@ func TestTagsOfLaravelAreClearedInRedis(t *testing.T) {
 			c := redis.NewClient(&redis.Options{Addr: fmt.Sprintf("127.0.0.1:%d", port), DB: 6})
 			defer c.Close()
 			c.FlushDB(context.Background())
-			h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_DRIVER": "redis", "APP_NAME": "Báo", "REDIS_PORT": strconv.Itoa(port)})
+			h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_DRIVER": "redis", "APP_NAME": "Báo",
+				"REDIS_PORT": strconv.Itoa(port)})
 			for _, r := range releases {
 				if r.major == major {
 					h.application(r, 6)
@@ -253,7 +258,8 @@ func TestTagsOfLaravelAreClearedInRedis(t *testing.T) {
 				t.Errorf("%+v, left %s", r, got)
 			}
 			ask("tag")
-			if r, _ := h.run("cache.clear", `{"tags":["people"]}`); r.Keys != 20 || len(r.Notes) > 0 { // the CMS knows no such tag, Laravel does
+			// the CMS knows no such tag, Laravel does
+			if r, _ := h.run("cache.clear", `{"tags":["people"]}`); r.Keys != 20 || len(r.Notes) > 0 {
 				t.Errorf("%+v", r)
 			}
 			if got := ask("tagged"); got != `[20,"v","v"]` {
@@ -267,7 +273,8 @@ func TestAClearingThatRemovesNothingSaysSo(t *testing.T) {
 	h, c := redisSite(t, 7, cms.Env{"APP_NAME": "Shop"})
 	set(t, c, "renamed_database_renamed_cache_k1", "renamed_database_renamed_cache_k2")
 	r, _ := h.run("cache.clear", `{}`)
-	if r.Untouched != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "shop_database_shop_cache_") || !strings.Contains(r.Notes[0], "cache.prefix") {
+	if r.Untouched != 2 || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "shop_database_shop_cache_") ||
+		!strings.Contains(r.Notes[0], "cache.prefix") {
 		t.Errorf("redis: %+v", r)
 	}
 	h = newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "database", "APP_NAME": "Shop"})

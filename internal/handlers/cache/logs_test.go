@@ -116,19 +116,24 @@ func testOldRowsOfTheRealCMSGo(t *testing.T, engine jobstest.Engine) {
 	h := newLaravelSite(t, engine, nil)
 	h.load(jobstest.Fixture(t, "database.sql"))
 	at := func(age time.Duration) string { return noon.Add(-age).In(saigon(t)).Format(wallClock) }
-	h.sql("REPLACE INTO settings (`key`, value) VALUES ('time_zone', 'Asia/Ho_Chi_Minh'), ('audit_log_data_retention_period', '7'), ('request_log_data_retention_period', '0')")
+	h.sql("REPLACE INTO settings (`key`, value) VALUES ('time_zone', 'Asia/Ho_Chi_Minh'), " +
+		"('audit_log_data_retention_period', '7'), ('request_log_data_retention_period', '0')")
 	for _, age := range []time.Duration{time.Hour, 7*day - time.Minute, 7*day + time.Minute, 40 * day} {
-		h.sql("INSERT INTO audit_histories (user_id, module, action, reference_user, reference_id, reference_name, type, created_at) VALUES (1, 'm', 'a', 1, 1, 'r', 'info', ?)", at(age))
+		h.sql("INSERT INTO audit_histories (user_id, module, action, reference_user, reference_id, reference_name, "+
+			"type, created_at) VALUES (1, 'm', 'a', 1, 1, 'r', 'info', ?)", at(age))
 		h.sql("INSERT INTO request_logs (status_code, created_at) VALUES (404, ?)", at(age))
 		h.sql("INSERT INTO revisions (revisionable_type, revisionable_id, `key`, created_at) VALUES ('P', 1, 'name', ?)", at(11*age))
-		h.sql("INSERT INTO sessions (id, payload, last_activity) VALUES (?, 'p', ?)", age.String(), noon.Add(-age).Unix())
+		h.sql("INSERT INTO sessions (id, payload, last_activity) VALUES (?, 'p', ?)", age.String(),
+			noon.Add(-age).Unix())
 	}
 	dry, _ := h.run("logs.cleanup", `{"dryRun":true}`)
-	if dry.Rows["audit_histories"] != 2 || dry.Rows["request_logs"] != 0 || dry.Rows["revisions"] != 1 || dry.Rows["sessions"] != 3 {
+	if dry.Rows["audit_histories"] != 2 || dry.Rows["request_logs"] != 0 || dry.Rows["revisions"] != 1 ||
+		dry.Rows["sessions"] != 3 {
 		t.Errorf("the dry-run counts %v", dry.Rows)
 	}
 	r, _ := h.run("logs.cleanup", ``)
-	if r.Rows["audit_histories"] != 2 || r.Rows["request_logs"] != 0 || r.Rows["revisions"] != 0 || r.Rows["sessions"] != 0 || r.Failures != 0 {
+	if r.Rows["audit_histories"] != 2 || r.Rows["request_logs"] != 0 || r.Rows["revisions"] != 0 ||
+		r.Rows["sessions"] != 0 || r.Failures != 0 {
 		t.Errorf("%+v", r)
 	}
 	if n := h.count("SELECT COUNT(*) FROM audit_histories WHERE created_at >= ?", at(7*day)); n != 2 {
@@ -167,7 +172,8 @@ func (h *laravelSite) load(dump string) {
 		h.t.Fatal(err)
 	}
 	defer in.Close()
-	load := exec.Command(client, "--no-defaults", "--host=127.0.0.1", "--port="+port, "--user=root", "--default-character-set=utf8mb4", name)
+	load := exec.Command(client, "--no-defaults", "--host=127.0.0.1", "--port="+port, "--user=root",
+		"--default-character-set=utf8mb4", name)
 	load.Stdin = in
 	if out, err := load.CombinedOutput(); err != nil {
 		h.t.Fatalf("loading the dump: %v\n%s", err, out)

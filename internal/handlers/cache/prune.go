@@ -39,7 +39,8 @@ func (h *Handler) prune(ctx context.Context, p pruning, r *Report) error {
 	table := h.quote(h.site.Table(p.table))
 	if r.DryRun {
 		var n int64
-		err := h.site.DB.GetContext(ctx, &n, h.site.DB.Rebind(fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE %s", table, p.where)), p.args...)
+		err := h.site.DB.GetContext(ctx, &n,
+			h.site.DB.Rebind(fmt.Sprintf("SELECT COUNT(*) FROM %s WHERE %s", table, p.where)), p.args...)
 		r.rows(p.table, n)
 		return counting(p.table, err)
 	}

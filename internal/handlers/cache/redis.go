@@ -77,7 +77,8 @@ func (s redisStore) forgetPrefixes(ctx context.Context, prefixes []string, r *Re
 	return s.with(ctx, func(c redis.UniversalClient) error { return s.scan(ctx, c, prefixes, r) })
 }
 
-var errNoPrefix = errors.New("the CMS gives its keys in Redis no prefix, so they cannot be distinguished from others: say that the database is the cache's own, or set CACHE_PREFIX")
+var errNoPrefix = errors.New("the CMS gives its keys in Redis no prefix, so they cannot be distinguished from " +
+	"others: say that the database is the cache's own, or set CACHE_PREFIX")
 
 // scan unlinks what begins with the site's prefix and one of prefixes. SCAN
 // and UNLINK do not hold up other clients, as KEYS and DEL would.

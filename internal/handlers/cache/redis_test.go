@@ -38,7 +38,8 @@ func TestRedisLosesOnlyTheSitesKeys(t *testing.T) {
 	for i := range 2500 {
 		set(t, c, fmt.Sprintf("shop[1]*_cache_k%d", i))
 	}
-	set(t, c, "shop1x_cache_a", "shop[1]*_session", "other", "shop[1]*_cache_cache_site_map_key_pages", "shop[1]*_cache_g@1")
+	set(t, c, "shop1x_cache_a", "shop[1]*_session", "other", "shop[1]*_cache_cache_site_map_key_pages",
+		"shop[1]*_cache_g@1")
 	h.write("storage/cache_keys.json", `{"Botble\\Menu\\Models\\Menu":["g@1"]}`)
 
 	if r, _ := h.run("cache.clear", `{"tags":["menus","sitemap"]}`); r.Keys != 2 || r.Failures != 0 {
@@ -73,7 +74,8 @@ func TestRedisIsFlushedOnlyWhereItIsTheCachesOwn(t *testing.T) {
 }
 
 func TestARedisThatIsAwayIsReportedWithoutItsPassword(t *testing.T) {
-	h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "redis", "REDIS_URL": "redis://:secret@127.0.0.1:1/0?dial_timeout=200ms&max_retries=-1"})
+	h := newLaravelSite(t, jobstest.SQLite,
+		cms.Env{"CACHE_STORE": "redis", "REDIS_URL": "redis://:secret@127.0.0.1:1/0?dial_timeout=200ms&max_retries=-1"})
 	h.write(viewsFolder+"/a.php", "x")
 	r, _ := h.run("cache.clear", ``)
 	if r.Failures != 1 || r.Files != 1 || strings.Contains(fmt.Sprint(r), "secret") {

@@ -69,19 +69,21 @@ func hostileRedis(t *testing.T, begin, piece string) (port int) {
 
 func TestHostileRedisServersCostLittle(t *testing.T) {
 	for name, say := range map[string][2]string{
-		"an endless line":                {"+", "a"},
-		"an endless error":               {"-ERR ", "a"},
-		"a string of 2 GiB":              {"*2\r\n$2147483647\r\n", "a"},
-		"a length beyond all":            {"*2\r\n$9999999999999\r\n", "a"},
-		"a list of 2 billion":            {"*2\r\n$1\r\n0\r\n*2147483647\r\n", "$1\r\na\r\n"},
-		"endless keys":                   {"*2\r\n$1\r\n0\r\n*200000\r\n", "$60\r\n" + strings.Repeat("k", 60) + "\r\n"},
+		"an endless line":     {"+", "a"},
+		"an endless error":    {"-ERR ", "a"},
+		"a string of 2 GiB":   {"*2\r\n$2147483647\r\n", "a"},
+		"a length beyond all": {"*2\r\n$9999999999999\r\n", "a"},
+		"a list of 2 billion": {"*2\r\n$1\r\n0\r\n*2147483647\r\n", "$1\r\na\r\n"},
+		"endless keys": {"*2\r\n$1\r\n0\r\n*200000\r\n", "$60\r\n" + strings.Repeat("k", 60) +
+			"\r\n"},
 		"lists in lists":                 {"", "*1\r\n"},
 		"lists that only announce":       {"", "*100000\r\n"},
 		"attributes without an end":      {"", "|1\r\n+a\r\n+b\r\n"},
 		"a length after an empty string": {"*2\r\n$0\r\n\r\n$2147483647\r\n", "a"},
 	} {
 		port := hostileRedis(t, say[0], say[1])
-		h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "redis", "REDIS_PORT": fmt.Sprint(port), "CACHE_PREFIX": "cache_"})
+		h := newLaravelSite(t, jobstest.SQLite, cms.Env{"CACHE_STORE": "redis", "REDIS_PORT": fmt.Sprint(port),
+			"CACHE_PREFIX": "cache_"})
 		var r Report
 		grown := jobstest.ResidentGrowth(t, func() { r, _ = h.run("cache.clear", ``) })
 		if grown > 64<<20 {

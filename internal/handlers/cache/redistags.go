@@ -47,7 +47,8 @@ func (s redisStore) forgetTags(ctx context.Context, tags []string, r *Report) (t
 // tagBatch is how many entries of a tag are read at once.
 const tagBatch = 1000
 
-func (s redisStore) forgetSortedTag(ctx context.Context, c redis.UniversalClient, prefix, tag string, r *Report) (there bool, err error) {
+func (s redisStore) forgetSortedTag(ctx context.Context, c redis.UniversalClient, prefix, tag string, r *Report) (
+	there bool, err error) {
 	index := prefix + "tag:" + tag + ":entries"
 	n, err := c.Exists(ctx, index).Result()
 	if err != nil || n == 0 {
@@ -63,7 +64,8 @@ func (s redisStore) forgetSortedTag(ctx context.Context, c redis.UniversalClient
 	})
 }
 
-func (s redisStore) forgetSetTag(ctx context.Context, c redis.UniversalClient, prefix, tag string, r *Report) (there bool, err error) {
+func (s redisStore) forgetSetTag(ctx context.Context, c redis.UniversalClient, prefix, tag string, r *Report) (
+	there bool, err error) {
 	key := prefix + "tag:" + tag + ":key"
 	value, err := c.Get(ctx, key).Result()
 	if errors.Is(err, redis.Nil) {
@@ -78,9 +80,10 @@ func (s redisStore) forgetSetTag(ctx context.Context, c redis.UniversalClient, p
 	}
 	for _, kind := range []string{":standard_ref", ":forever_ref"} {
 		index := prefix + id + kind
-		err := s.forgetMembers(ctx, c, index, s.connectionPrefix(prefix), r, func(cursor uint64) ([]string, uint64, error) {
-			return c.SScan(ctx, index, cursor, "", tagBatch).Result()
-		})
+		err := s.forgetMembers(ctx, c, index, s.connectionPrefix(prefix), r,
+			func(cursor uint64) ([]string, uint64, error) {
+				return c.SScan(ctx, index, cursor, "", tagBatch).Result()
+			})
 		if err != nil {
 			return true, err
 		}

@@ -43,7 +43,8 @@ func (h *Handler) cleanRows(ctx context.Context, r *Report) error {
 			continue
 		}
 		cutoff := now.Add(-time.Duration(days) * 24 * time.Hour).Format(wallClock)
-		if err := h.prune(ctx, pruning{table: t.table, key: "id", where: "created_at < ?", args: []any{cutoff}}, r); err != nil {
+		if err := h.prune(ctx, pruning{table: t.table, key: "id", where: "created_at < ?", args: []any{cutoff}},
+			r); err != nil {
 			return err
 		}
 	}

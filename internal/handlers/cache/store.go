@@ -44,14 +44,17 @@ func (h *Handler) store() (store, error) {
 	case "redis":
 		return redisStore{h, l}, nil
 	}
-	return nil, fmt.Errorf("the CMS's cache store %q cannot be cleared from outside PHP: run `php artisan cache:clear` there", l.Name)
+	return nil, fmt.Errorf("the CMS's cache store %q cannot be cleared from outside PHP: run `php artisan "+
+		"cache:clear` there", l.Name)
 }
 
 // apart are the prefixes under which entries are searched: those that another
 // one of them does not cover already.
 func apart(prefixes []string) []string {
 	return slices.DeleteFunc(slices.Clone(prefixes), func(p string) bool {
-		return slices.ContainsFunc(prefixes, func(other string) bool { return other != p && strings.HasPrefix(p, other) })
+		return slices.ContainsFunc(prefixes, func(other string) bool {
+			return other != p && strings.HasPrefix(p, other)
+		})
 	})
 }
 
@@ -63,7 +66,8 @@ func nothing(s laravel.CacheStore, n int64, where string, r *Report) {
 		from = "guessed: the CMS's config/cache.php could not be read"
 	}
 	r.Untouched = n
-	r.note("nothing was removed: %s holds %d entries, and none begins with %s (%s); if the CMS's cache is not empty, set cache.prefix", where, n,
+	r.note("nothing was removed: %s holds %d entries, and none begins with %s (%s); if the CMS's cache is not empty, "+
+		"set cache.prefix", where, n,
 		strings.Join(quoted(s.Prefixes), " or "), from)
 }
 

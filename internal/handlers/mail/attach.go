@@ -71,7 +71,10 @@ func (h *Handler) read(ctx context.Context, a Attachment, limit int64) ([]byte, 
 // the allowed folders, and several recipients in one text.
 func (h *Handler) refuse(data json.RawMessage, p SendPayload) error {
 	for _, a := range p.Attachments {
-		if a.Path != "" && !slices.ContainsFunc(h.c.AttachmentRoots, func(folder string) bool { _, in := under(folder, a.Path); return in }) {
+		if a.Path != "" && !slices.ContainsFunc(h.c.AttachmentRoots, func(folder string) bool {
+			_, in := under(folder, a.Path)
+			return in
+		}) {
 			return fmt.Errorf("the attachment %.80q is not under the allowed folders (mail.roots)", a.Path)
 		}
 		if a.Key != "" && h.c.Store == nil {
@@ -110,7 +113,8 @@ func (h *Handler) readFile(name string, limit int64) ([]byte, error) {
 		}
 		return content, err
 	}
-	return nil, jobs.Permanent(fmt.Errorf("no such file under the allowed folders %v (mail.roots)", h.c.AttachmentRoots))
+	return nil, jobs.Permanent(fmt.Errorf("no such file under the allowed folders %v (mail.roots)",
+		h.c.AttachmentRoots))
 }
 
 // fileName is what the recipient sees: the last part of the path, without
@@ -122,7 +126,8 @@ func fileName(a Attachment) string {
 	}
 	name = path.Base(strings.ReplaceAll(name, `\`, "/"))
 	name = strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '"' || r == '\u2028' || r == '\u2029' || r == unicode.ReplacementChar {
+		if unicode.IsControl(r) || unicode.Is(unicode.Cf, r) || r == '"' || r == '\u2028' || r == '\u2029' ||
+			r == unicode.ReplacementChar {
 			return -1
 		}
 		return r

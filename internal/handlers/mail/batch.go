@@ -64,10 +64,12 @@ func (b *batch) commit(ctx context.Context) error {
 	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.mails, ""); err != nil {
 		return err
 	}
-	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.answers, b.whereFree()); err != nil {
+	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail ("+mailColumns+") VALUES ", b.answers,
+		b.whereFree()); err != nil {
 		return err
 	}
-	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail_attempts ("+attemptColumns+") VALUES ", b.attempts, ""); err != nil {
+	if err := b.insert(ctx, "INSERT INTO cmsjobs_mail_attempts ("+attemptColumns+") VALUES ", b.attempts,
+		""); err != nil {
 		return err
 	}
 	if b.tx == nil {
@@ -84,7 +86,8 @@ func (b *batch) rollback() {
 }
 
 const (
-	mailColumns    = "job_uuid, recipient, status, token, attempt, message_id, sender, subject, template, driver, host, code, answer, created_at, updated_at"
+	mailColumns = "job_uuid, recipient, status, token, attempt, message_id, sender, subject, template, driver, " +
+		"host, code, answer, created_at, updated_at"
 	attemptColumns = "job_uuid, recipient, attempt, status, driver, host, code, answer, duration_ms, created_at"
 )
 
@@ -97,7 +100,8 @@ func (b *batch) whereFree() string {
 	columns := []string{"token", "attempt", "message_id", "driver", "host", "code", "answer", "updated_at", "status"}
 	set := make([]string, len(columns))
 	for i, c := range columns {
-		set[i] = c + " = CASE WHEN cmsjobs_mail.token = " + d.Inserted("token") + " OR cmsjobs_mail.status IN ('deferred', 'expired', 'suppressed')" +
+		set[i] = c + " = CASE WHEN cmsjobs_mail.token = " + d.Inserted("token") +
+			" OR cmsjobs_mail.status IN ('deferred', 'expired', 'suppressed')" +
 			" THEN " + d.Inserted(c) + " ELSE cmsjobs_mail." + c + " END"
 	}
 	return d.OnConflict("job_uuid, recipient", set...)
@@ -129,7 +133,8 @@ func (b *batch) writeLimits(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if _, err := b.exec(ctx, "UPDATE cmsjobs_mail_limits SET counts = ?, updated_at = ? WHERE bucket = ?", []any{string(text), row.now, name}); err != nil {
+		if _, err := b.exec(ctx, "UPDATE cmsjobs_mail_limits SET counts = ?, updated_at = ? WHERE bucket = ?",
+			[]any{string(text), row.now, name}); err != nil {
 			return fmt.Errorf("counting against the mail limit %s: %w", name, err)
 		}
 	}

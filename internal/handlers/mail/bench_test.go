@@ -41,7 +41,8 @@ func throughput(b *testing.B, latency time.Duration) {
 		s := newSlowSink(b, latency)
 		secure := config(b, s, jobstest.SQLite).TLS
 		secure.ServerName = "127.0.0.1"
-		client, err := mail.NewClient("127.0.0.1", mail.WithPort(s.port), mail.WithTLSConfig(secure), mail.WithTLSPolicy(mail.TLSMandatory),
+		client, err := mail.NewClient("127.0.0.1", mail.WithPort(s.port), mail.WithTLSConfig(secure),
+			mail.WithTLSPolicy(mail.TLSMandatory),
 			mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(user), mail.WithPassword(password))
 		if err != nil {
 			b.Fatal(err)
@@ -85,8 +86,10 @@ func throughput(b *testing.B, latency time.Duration) {
 				for range slots {
 					group.Go(func() {
 						for i := n.Add(1); i <= int64(b.N); i = n.Add(1) {
-							p := SendPayload{To: Addresses{"a@example.net"}, Subject: fmt.Sprint("Order ", i), Body: benchBody, Text: "Order 12"}
-							if err := h.send(context.Background(), jobs.Job{UUID: fmt.Sprint("job-", i), Attempt: 1, Data: json.RawMessage("{}"), EnqueuedAt: time.Now()}, p); err != nil {
+							p := SendPayload{To: Addresses{"a@example.net"}, Subject: fmt.Sprint("Order ", i),
+								Body: benchBody, Text: "Order 12"}
+							if err := h.send(context.Background(), jobs.Job{UUID: fmt.Sprint("job-", i), Attempt: 1,
+								Data: json.RawMessage("{}"), EnqueuedAt: time.Now()}, p); err != nil {
 								b.Error(err)
 								return
 							}
@@ -106,7 +109,9 @@ func benchKey(b *testing.B) *dkim.Key {
 		b.Fatal(err)
 	}
 	file := filepath.Join(b.TempDir(), "dkim.pem")
-	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}), 0o600); err != nil {
+	if err := os.WriteFile(file,
+		pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)}),
+		0o600); err != nil {
 		b.Fatal(err)
 	}
 	signer, err := dkim.Load("example.com", "s1", file)

@@ -122,7 +122,8 @@ func failure(fields textproto.MIMEHeader) (Bounce, bool) {
 	}
 	status := statusIn(fields.Get("Status"))
 	_, said, _ := strings.Cut(fields.Get("Diagnostic-Code"), ";")
-	b := Bounce{Recipient: address.Key(), Reason: SoftBounce, Status: status, Detail: cut(strings.TrimSpace(said), maxAnswer)}
+	b := Bounce{Recipient: address.Key(), Reason: SoftBounce, Status: status,
+		Detail: cut(strings.TrimSpace(said), maxAnswer)}
 	if noMailbox(0, status) {
 		b.Reason = HardBounce
 	}
@@ -205,15 +206,18 @@ func (h *Handler) Bounce(ctx context.Context, b Bounce) error {
 		return err
 	}
 	if b.MessageID != "" && b.Reason != Complaint {
-		_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET status = ?, answer = ?, updated_at = ? WHERE message_id = ? AND recipient = ? AND status IN ('accepted', 'unknown')"),
-			Bounced, cut(strings.TrimSpace(b.Status+" "+b.Detail), maxAnswer), h.c.Now().UnixMilli(), b.MessageID, a.Key())
+		_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET status = ?, answer = ?, updated_at "+
+			"= ? WHERE message_id = ? AND recipient = ? AND status IN ('accepted', 'unknown')"),
+			Bounced, cut(strings.TrimSpace(b.Status+" "+b.Detail), maxAnswer), h.c.Now().UnixMilli(), b.MessageID,
+			a.Key())
 		if err != nil {
 			return fmt.Errorf("noting a bounce: %w", err)
 		}
 	}
 	switch b.Reason {
 	case HardBounce:
-		return h.Suppress(ctx, a.Mailbox, HardBounce, strings.TrimSpace(b.Status+" "+b.Detail), h.c.Now().Add(h.c.HardBounceExpiry))
+		return h.Suppress(ctx, a.Mailbox, HardBounce, strings.TrimSpace(b.Status+" "+b.Detail),
+			h.c.Now().Add(h.c.HardBounceExpiry))
 	case Complaint:
 		return h.Suppress(ctx, a.Mailbox, Complaint, b.Detail, time.Time{})
 	}
@@ -248,7 +252,8 @@ func (h *Handler) HandleBounceWebhook(ctx context.Context, header http.Header, b
 		if !known {
 			return i, fmt.Errorf("bounce %d has the type %.40q; hard, soft and complaint are known", i+1, e.Type)
 		}
-		b := Bounce{Recipient: e.Email, MessageID: strings.Trim(e.MessageID, "<>"), Reason: reason, Status: e.Status, Detail: cut(e.Reason, maxAnswer)}
+		b := Bounce{Recipient: e.Email, MessageID: strings.Trim(e.MessageID, "<>"), Reason: reason, Status: e.Status,
+			Detail: cut(e.Reason, maxAnswer)}
 		if err := h.Bounce(ctx, b); err != nil {
 			return i, fmt.Errorf("bounce %d: %w", i+1, err)
 		}

@@ -23,11 +23,13 @@ func (h *Handler) SendTest(ctx context.Context, uuid, to string) (Result, error)
 	}
 	run := jobs.NewRun(h.c.Now)
 	ctx = jobs.WithRun(ctx, run)
-	p := SendPayload{To: Addresses{to}, Template: "test", Data: map[string]any{"driver": t.Driver, "host": t.Host, "at": h.c.Now().UTC().Format(time.DateTime)}}
+	p := SendPayload{To: Addresses{to}, Template: "test", Data: map[string]any{"driver": t.Driver, "host": t.Host,
+		"at": h.c.Now().UTC().Format(time.DateTime)}}
 	if err := p.Validate(); err != nil {
 		return Result{}, err
 	}
-	d, err := h.delivery(ctx, jobs.Job{UUID: uuid, Type: Send.Name, Attempt: 1, MaxAttempts: 1, Data: Send.New(p).Data}, p)
+	d, err := h.delivery(ctx, jobs.Job{UUID: uuid, Type: Send.Name, Attempt: 1, MaxAttempts: 1,
+		Data: Send.New(p).Data}, p)
 	if err != nil {
 		return Result{}, err
 	}

@@ -17,7 +17,8 @@ import (
 )
 
 // letter reads a payload. What is wrong with it is permanent.
-func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settings cms.Settings, t Transport) (letter, error) {
+func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settings cms.Settings, t Transport) (letter,
+	error) {
 	l := letter{uuid: uuid, separate: p.Separate, dkim: h.c.DKIM}
 	var err error
 	if l.to, err = p.To.parse(); err != nil {
@@ -102,7 +103,8 @@ func (l letter) message(g group, date time.Time) message {
 	for _, f := range l.files {
 		options := []mail.FileOption{mail.WithFileContentType(mail.ContentType(f.contentType))}
 		if f.contentID != "" {
-			m.EmbedReadSeeker(f.name, bytes.NewReader(f.content), append(options, mail.WithFileContentID(f.contentID))...)
+			m.EmbedReadSeeker(f.name, bytes.NewReader(f.content),
+				append(options, mail.WithFileContentID(f.contentID))...)
 			continue
 		}
 		m.AttachReadSeeker(f.name, bytes.NewReader(f.content), options...)
@@ -148,7 +150,8 @@ func (h *Handler) content(ctx context.Context, p SendPayload, settings cms.Setti
 	return c, nil
 }
 
-var htmlTag = regexp.MustCompile(`(?i)<(!doctype|html|body|head|p|br|div|span|table|tr|td|a|b|i|u|strong|em|h[1-6]|ul|ol|li|img|hr|blockquote|pre)\b[^>]*>`)
+var htmlTag = regexp.MustCompile(
+	`(?i)<(!doctype|html|body|head|p|br|div|span|table|tr|td|a|b|i|u|strong|em|h[1-6]|ul|ol|li|img|hr|blockquote|pre)\b[^>]*>`)
 
 // ownBody is the payload's body, its {{ variables }} replaced where it has data.
 func ownBody(p SendPayload, look template.Branding) template.Content {

@@ -43,12 +43,14 @@ func TestMailIsSigned(t *testing.T) {
 			}
 			h := handler(t, c)
 			for i := range 4 { // the others over the same connection
-				p := map[string]any{"to": "Zoë <a@b.example>", "bcc": "c@d.example", "subject": "Chào " + name, "body": "<p>thế giới</p>\r\n.\r\n"}
+				p := map[string]any{"to": "Zoë <a@b.example>", "bcc": "c@d.example", "subject": "Chào " + name,
+					"body": "<p>thế giới</p>\r\n.\r\n"}
 				if i > 1 {
 					p["cc"], p["replyTo"] = "cc@b.example", "reply@b.example"
 				}
 				if i > 2 {
-					p["unsubscribe"] = "https://shop.example/u/1?k=" + strings.Repeat("x", 100) + " mailto:leave@shop.example"
+					p["unsubscribe"] = "https://shop.example/u/1?k=" + strings.Repeat("x", 100) +
+						" mailto:leave@shop.example"
 				}
 				if _, err := run(t, h, fmt.Sprint("j", i), 1, p); err != nil {
 					t.Fatal(err)
@@ -56,12 +58,13 @@ func TestMailIsSigned(t *testing.T) {
 			}
 			listed := 0
 			for _, got := range s.all() {
-				checks, err := gomsgauth.VerifyWithOptions(bytes.NewReader(got.data), &gomsgauth.VerifyOptions{LookupTXT: func(domain string) ([]string, error) {
-					if domain != "s1._domainkey.example.com" {
-						t.Errorf("looked up %s", domain)
-					}
-					return []string{record}, nil
-				}})
+				checks, err := gomsgauth.VerifyWithOptions(bytes.NewReader(got.data), &gomsgauth.VerifyOptions{
+					LookupTXT: func(domain string) ([]string, error) {
+						if domain != "s1._domainkey.example.com" {
+							t.Errorf("looked up %s", domain)
+						}
+						return []string{record}, nil
+					}})
 				if err != nil || len(checks) != 1 || checks[0].Err != nil || checks[0].Domain != "example.com" {
 					t.Errorf("%+v, %v", checks, err)
 					continue
@@ -70,8 +73,10 @@ func TestMailIsSigned(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, header := range []string{"From", "To", "Cc", "Reply-To", "Subject", "Date", "Message-Id", "Content-Type", "Mime-Version", "Auto-Submitted", "List-Unsubscribe", "List-Unsubscribe-Post"} {
-					if parsed.Header.Get(header) != "" && !slices.ContainsFunc(checks[0].HeaderKeys, func(k string) bool { return strings.EqualFold(k, header) }) {
+				for _, header := range []string{"From", "To", "Cc", "Reply-To", "Subject", "Date", "Message-Id",
+					"Content-Type", "Mime-Version", "Auto-Submitted", "List-Unsubscribe", "List-Unsubscribe-Post"} {
+					if parsed.Header.Get(header) != "" && !slices.ContainsFunc(checks[0].HeaderKeys,
+						func(k string) bool { return strings.EqualFold(k, header) }) {
 						t.Errorf("%s is not signed", header)
 					}
 				}
@@ -118,8 +123,11 @@ func TestADKIMKeyThatOthersMayReadIsRefused(t *testing.T) {
 
 func TestUnsubscribeAddressesAreHTTPSOrMail(t *testing.T) {
 	for text, good := range map[string]bool{
-		"": true, "https://a.example/u?x=1": true, "mailto:u@a.example?subject=leave": true, "https://a.example/u, mailto:u@a.example": true,
-		"http://a.example/u": false, "https://a.example/u https://b.example/u": false, "javascript:alert(1)": false, "https://a.example/>\r\nBcc:x": false, "ftp": false,
+		"": true, "https://a.example/u?x=1": true, "mailto:u@a.example?subject=leave": true,
+		"https://a.example/u, mailto:u@a.example": true,
+		"http://a.example/u":                      false, "https://a.example/u https://b.example/u": false,
+		"javascript:alert(1)":          false,
+		"https://a.example/>\r\nBcc:x": false, "ftp": false,
 	} {
 		p := SendPayload{To: Addresses{"a@b.example"}, Text: "x", Unsubscribe: text}
 		if err := p.Validate(); (err == nil) != good {

@@ -21,7 +21,8 @@ func TestTLSFromTheFirstByteAndTheNameWeGreetWith(t *testing.T) {
 	}
 	go s.server.Serve(listener)
 	c := config(t, s, jobstest.SQLite)
-	c.Transport.Port, c.Transport.TLS, c.Transport.EHLO = listener.Addr().(*net.TCPAddr).Port, TLSImplicit, "jobs.example.com"
+	c.Transport.Port, c.Transport.TLS, c.Transport.EHLO = listener.Addr().(*net.TCPAddr).Port, TLSImplicit,
+		"jobs.example.com"
 	h := handler(t, c)
 	if _, err := run(t, h, "j", 1, map[string]any{"to": "a@example.net", "subject": "s", "body": "b"}); err != nil {
 		t.Fatal(err)
@@ -42,14 +43,16 @@ func TestObjectsOfTheStoreAreAttached(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := []byte("%PDF-1.7 an invoice")
-	if err := store.Put(t.Context(), "invoices/12.pdf", bytes.NewReader(text), storage.PutOptions{ExpectedSize: int64(len(text))}); err != nil {
+	if err := store.Put(t.Context(), "invoices/12.pdf", bytes.NewReader(text), storage.PutOptions{
+		ExpectedSize: int64(len(text))}); err != nil {
 		t.Fatal(err)
 	}
 	s := newSink(t, nil)
 	c := config(t, s, jobstest.SQLite)
 	c.Store = store
 	send := func(h *Handler, uuid, key string) error {
-		_, err := run(t, h, uuid, 1, map[string]any{"to": "a@example.net", "subject": "s", "body": "b", "attachments": []any{map[string]any{"key": key}}})
+		_, err := run(t, h, uuid, 1, map[string]any{"to": "a@example.net", "subject": "s", "body": "b",
+			"attachments": []any{map[string]any{"key": key}}})
 		return err
 	}
 	h := handler(t, c)
@@ -63,7 +66,8 @@ func TestObjectsOfTheStoreAreAttached(t *testing.T) {
 		t.Errorf("one that is not there: %v", err)
 	}
 	c.MaxAttachmentBytes = int64(len(text)) - 1
-	if err := send(handler(t, c), "large", "invoices/12.pdf"); !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "mail.max_size") {
+	if err := send(handler(t, c), "large", "invoices/12.pdf"); !jobs.IsPermanent(err) ||
+		!strings.Contains(err.Error(), "mail.max_size") {
 		t.Errorf("one that is too large: %v", err)
 	}
 	if len(s.all()) != 1 {
@@ -77,7 +81,8 @@ func TestTheLogDriverSendsNothingAndLogsNoBody(t *testing.T) {
 	c.Transport.Driver = DriverLog
 	var log bytes.Buffer
 	c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-	result, err := run(t, handler(t, c), "j", 1, map[string]any{"to": "a@example.net", "subject": "s", "body": "https://example.com/reset/s3cret"})
+	result, err := run(t, handler(t, c), "j", 1, map[string]any{"to": "a@example.net", "subject": "s",
+		"body": "https://example.com/reset/s3cret"})
 	if err != nil || result.Recipients[Accepted] != 1 || len(s.all()) != 0 {
 		t.Errorf("%+v, %v, %d sent", result, err, len(s.all()))
 	}

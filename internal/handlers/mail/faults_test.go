@@ -178,7 +178,8 @@ func (s *script) counts() map[string]int {
 
 func scripted(t *testing.T, s *script) Config {
 	c := config(t, nil, jobstest.SQLite)
-	c.Transport = Transport{Driver: DriverSMTP, Host: "127.0.0.1", Port: s.port, FromAddress: "a@example.com", TLS: TLSNone}
+	c.Transport = Transport{Driver: DriverSMTP, Host: "127.0.0.1", Port: s.port, FromAddress: "a@example.com",
+		TLS: TLSNone}
 	c.CommandTimeout, c.AnswerTimeout = 500*time.Millisecond, 500*time.Millisecond
 	return c
 }
@@ -195,10 +196,11 @@ func TestAServerThatDiesAtEachStep(t *testing.T) {
 					if step == "text" && fault != "close" && fault != "hang" {
 						continue // nobody answers in the middle of a text
 					}
-					t.Run(fmt.Sprintf("%s/%.3s/reused=%v/pipeline=%v", step, fault, reused, pipeline), func(t *testing.T) {
-						t.Parallel()
-						dies(t, step, fault, reused, pipeline)
-					})
+					t.Run(fmt.Sprintf("%s/%.3s/reused=%v/pipeline=%v", step, fault, reused, pipeline),
+						func(t *testing.T) {
+							t.Parallel()
+							dies(t, step, fault, reused, pipeline)
+						})
 				}
 			}
 		}
@@ -219,7 +221,8 @@ func dies(t *testing.T, step, fault string, reused, pipeline bool) {
 	}
 	h := handler(t, c)
 	if reused {
-		if _, err := run(t, h, "warm-up", 1, map[string]any{"to": "warm@example.net", "subject": "s", "body": "b"}); err != nil {
+		if _, err := run(t, h, "warm-up", 1, map[string]any{"to": "warm@example.net", "subject": "s",
+			"body": "b"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -237,7 +240,8 @@ func dies(t *testing.T, step, fault string, reused, pipeline bool) {
 			t.Errorf("HELO was not tried: %v", first)
 		}
 	case silent:
-		if !jobs.IsPermanent(first) || result.Recipients[Unknown] != 2 || !strings.Contains(first.Error(), result.MessageID) {
+		if !jobs.IsPermanent(first) || result.Recipients[Unknown] != 2 ||
+			!strings.Contains(first.Error(), result.MessageID) {
 			t.Errorf("a server that died before its answer: %v, %v", first, result.Recipients)
 		}
 	case step == "dot" && fault[:3] == "421":
@@ -321,7 +325,8 @@ func TestTwoRunsOfOneJobSendOneMail(t *testing.T) {
 			for i := range 8 {
 				for range 2 {
 					group.Go(func() {
-						run(t, h, fmt.Sprint("job-", i), 1, map[string]any{"to": []string{"a@example.net", "b@example.net"}, "subject": fmt.Sprint(i), "body": "b"})
+						run(t, h, fmt.Sprint("job-", i), 1, map[string]any{
+							"to": []string{"a@example.net", "b@example.net"}, "subject": fmt.Sprint(i), "body": "b"})
 					})
 				}
 			}

@@ -73,7 +73,8 @@ func TestMailsAreWrittenTogetherAndFailAlone(t *testing.T) {
 				t.Errorf("two runs of one job claimed its recipient: %v, %v", errs[6], errs[7])
 			}
 			var rows int
-			if err := l.db.Get(&rows, "SELECT COUNT(*) FROM cmsjobs_mail WHERE status = 'sending'"); err != nil || rows != mails-1 {
+			if err := l.db.Get(&rows, "SELECT COUNT(*) FROM cmsjobs_mail WHERE status = 'sending'"); err != nil ||
+				rows != mails-1 {
 				t.Errorf("%d rows, %v", rows, err)
 			}
 		})
@@ -166,21 +167,24 @@ func TestAnAnswerIsWrittenOnlyOverWhatIsFree(t *testing.T) {
 			}
 			must(l.claim(t.Context(), own, []address.Address{at("claimed")}, nil))
 			must(l.claim(t.Context(), other, []address.Address{at("held"), at("deferred"), at("accepted")}, nil))
-			must(l.settle(t.Context(), other, append(all([]address.Address{at("deferred")}, Deferred, 451, "later"), all([]address.Address{at("accepted")}, Accepted, 250, "took it")...)))
+			must(l.settle(t.Context(), other, append(all([]address.Address{at("deferred")}, Deferred, 451, "later"),
+				all([]address.Address{at("accepted")}, Accepted, 250, "took it")...)))
 			names := []string{"claimed", "held", "deferred", "accepted", "missing"}
 			var answers []outcome
 			for _, name := range names {
 				answers = append(answers, outcome{to: at(name), status: Refused, code: 550, answer: "no " + name})
 			}
 			must(l.settle(t.Context(), own, answers))
-			want := map[string]string{"claimed": "refused OWN 550 no claimed", "held": "sending OTHER 0 ", "deferred": "refused OWN 550 no deferred",
+			want := map[string]string{"claimed": "refused OWN 550 no claimed", "held": "sending OTHER 0 ",
+				"deferred": "refused OWN 550 no deferred",
 				"accepted": "accepted OTHER 250 took it", "missing": "refused OWN 550 no missing"}
 			for _, name := range names {
 				var row struct {
 					Status, Token, Answer string
 					Code                  int
 				}
-				must(l.db.Get(&row, l.db.Rebind("SELECT status, token, answer, code FROM cmsjobs_mail WHERE recipient = ?"), at(name).Key()))
+				must(l.db.Get(&row, l.db.Rebind("SELECT status, token, answer, code FROM cmsjobs_mail WHERE "+
+					"recipient = ?"), at(name).Key()))
 				if got := fmt.Sprintf("%s %s %d %s", row.Status, row.Token, row.Code, row.Answer); got != want[name] {
 					t.Errorf("%s: %q, wanted %q", name, got, want[name])
 				}

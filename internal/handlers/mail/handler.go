@@ -58,7 +58,8 @@ func (h *Handler) transport(settings cms.Settings) (Transport, error) {
 	if h.c.Capture != "" { // before the CMS's settings are looked at: a wrong one must not matter here
 		t, err := resolveTransport(nil, nil, Transport{Driver: DriverFiles})
 		t.FromName = settings.String("email_from_name", h.c.Site.Env.String("MAIL_FROM_NAME", h.c.Transport.FromName))
-		t.FromAddress = settings.String("email_from_address", h.c.Site.Env.String("MAIL_FROM_ADDRESS", h.c.Transport.FromAddress))
+		t.FromAddress = settings.String("email_from_address", h.c.Site.Env.String("MAIL_FROM_ADDRESS",
+			h.c.Transport.FromAddress))
 		return t, err
 	}
 	env := h.c.Site.Env

@@ -84,8 +84,10 @@ func greet(until, with string) func(net.Conn, *bufio.Reader) {
 
 func TestHostileSMTPServersCostLittle(t *testing.T) {
 	for name, serve := range map[string]func(net.Conn, *bufio.Reader){
-		"an endless banner":             func(c net.Conn, _ *bufio.Reader) { pour(c, "A") },
-		"endless lines of a banner":     func(c net.Conn, _ *bufio.Reader) { pour(c, "220-"+strings.Repeat("A", 500)+"\r\n") },
+		"an endless banner": func(c net.Conn, _ *bufio.Reader) { pour(c, "A") },
+		"endless lines of a banner": func(c net.Conn, _ *bufio.Reader) {
+			pour(c, "220-"+strings.Repeat("A", 500)+"\r\n")
+		},
 		"an endless answer to EHLO":     greet("EHLO", "250-"+strings.Repeat("B", 500)+"\r\n"),
 		"an endless line to MAIL":       greet("MAIL", "250 "+strings.Repeat("C", 500)),
 		"an endless refusal of RCPT":    greet("RCPT", "550-"+strings.Repeat("D", 500)+"\r\n"),
@@ -114,7 +116,8 @@ func TestHostileSMTPServersCostLittle(t *testing.T) {
 func TestAGreetingIsBounded(t *testing.T) {
 	c := config(t, nil, jobstest.SQLite)
 	h := handler(t, c)
-	server := Transport{Driver: DriverSMTP, Host: "127.0.0.1", TLS: TLSNone, Port: hostile(t, func(c net.Conn, _ *bufio.Reader) { pour(c, "A") })}
+	server := Transport{Driver: DriverSMTP, Host: "127.0.0.1", TLS: TLSNone,
+		Port: hostile(t, func(c net.Conn, _ *bufio.Reader) { pour(c, "A") })}
 	if err := h.Greet(t.Context(), server); !errors.Is(err, outbound.ErrUnbounded) {
 		t.Errorf("an endless greeting: %v", err)
 	}
@@ -194,9 +197,11 @@ func TestHostileIMAPServersCostLittle(t *testing.T) {
 		"endless lines":                 on("SELECT", "", "* 1 EXISTS\r\n"),
 		"an endless search":             on("UID SEARCH", "* SEARCH", " 1"),
 		"a literal of 4 GiB":            on("UID FETCH", "* 1 FETCH (UID 1 BODY[] {4294967295}\r\n", "m"),
-		"a literal with zeros before":   on("UID FETCH", "* 1 FETCH (UID 1 BODY[] {"+strings.Repeat("0", 200)+"4294967295}\r\n", "m"),
-		"messages nobody asked for":     on("UID FETCH", "", "* 1 FETCH (UID 1 FLAGS (a))\r\n"),
-		"many literals":                 on("UID FETCH", "* 1 FETCH (UID 1", " BODY[] {65536}\r\n"+strings.Repeat("m", 65536)),
+		"a literal with zeros before": on("UID FETCH", "* 1 FETCH (UID 1 BODY[] {"+strings.Repeat("0", 200)+
+			"4294967295}\r\n", "m"),
+		"messages nobody asked for": on("UID FETCH", "", "* 1 FETCH (UID 1 FLAGS (a))\r\n"),
+		"many literals": on("UID FETCH", "* 1 FETCH (UID 1", " BODY[] {65536}\r\n"+
+			strings.Repeat("m", 65536)),
 	} {
 		c := config(t, nil, jobstest.SQLite)
 		c.CommandTimeout = 3 * time.Minute // a bound must end it, not this
@@ -218,7 +223,8 @@ func TestNewsBesideAFetchIsNoHindrance(t *testing.T) {
 	message := "Subject: hello\r\n\r\nno report\r\n"
 	serve := imapServer("* OK hello\r\n", func(c net.Conn, _, command string) bool {
 		if strings.HasPrefix(command, "UID FETCH") {
-			fmt.Fprintf(c, "* 1 FETCH (UID 1 FLAGS (\\Seen))\r\n* 1 FETCH (UID 1 FLAGS ())\r\n* 1 FETCH (UID 1 BODY[] {%d}\r\n%s)\r\n* 1 FETCH (UID 1 FLAGS ())\r\n", len(message), message)
+			fmt.Fprintf(c, "* 1 FETCH (UID 1 FLAGS (\\Seen))\r\n* 1 FETCH (UID 1 FLAGS ())\r\n* 1 FETCH (UID 1 "+
+				"BODY[] {%d}\r\n%s)\r\n* 1 FETCH (UID 1 FLAGS ())\r\n", len(message), message)
 		}
 		return false
 	})
@@ -232,13 +238,15 @@ func TestNewsBesideAFetchIsNoHindrance(t *testing.T) {
 func TestBoundsOfIMAPLetGoodMailPass(t *testing.T) {
 	b := new(imapBounds)
 	long := strings.Repeat("(", 200_000) // in a message all is allowed
-	for _, piece := range []string{"* 1 FETCH (UID 1 BODY[] {", fmt.Sprintf("%d}", len(long)), "\r", "\n", long[:70_000], long[70_000:], " FLAGS (a))\r\n", "a1 OK {5} done\r\n",
+	for _, piece := range []string{"* 1 FETCH (UID 1 BODY[] {", fmt.Sprintf("%d}", len(long)), "\r", "\n",
+		long[:70_000], long[70_000:], " FLAGS (a))\r\n", "a1 OK {5} done\r\n",
 		"* SEARCH" + strings.Repeat(" 1234567", 100_000) + "\r\n"} {
 		if err := b.inspect([]byte(piece)); err != nil {
 			t.Fatalf("%.40q: %v", piece, err)
 		}
 	}
-	if err := b.inspect([]byte(fmt.Sprintf("* 1 FETCH (BODY[] {%d}\r\n", maxReport+1))); !errors.Is(err, outbound.ErrUnbounded) {
+	if err := b.inspect([]byte(fmt.Sprintf("* 1 FETCH (BODY[] {%d}\r\n", maxReport+1))); !errors.Is(err,
+		outbound.ErrUnbounded) {
 		t.Errorf("a literal above the bound: %v", err)
 	}
 }

@@ -20,17 +20,27 @@ import (
 // hostileAddresses would reach somebody else, or say something else, if they
 // were put into a header or a command as they are.
 var hostileAddresses = []string{
-	"a@b.example\r\nBcc: victim@evil.example", "a@b.example\nBcc: victim@evil.example", "a@b.example\rBcc: v@evil.example",
-	"a@b.example\r\n\r\nbody", "a@b.example\x00", "a@b.example\u2028Bcc: v@evil.example", "a@b.example\u2029x", "a@b.example\u0085x",
-	"\"a\r\nBcc: v@evil.example\" <a@b.example>", "x\nBcc: v@e.example <a@b.example>", "=?utf-8?q?a=0D=0ABcc:_v@evil.example?= <a@b.example>",
+	"a@b.example\r\nBcc: victim@evil.example", "a@b.example\nBcc: victim@evil.example",
+	"a@b.example\rBcc: v@evil.example",
+	"a@b.example\r\n\r\nbody", "a@b.example\x00", "a@b.example\u2028Bcc: v@evil.example", "a@b.example\u2029x",
+	"a@b.example\u0085x",
+	"\"a\r\nBcc: v@evil.example\" <a@b.example>", "x\nBcc: v@e.example <a@b.example>",
+	"=?utf-8?q?a=0D=0ABcc:_v@evil.example?= <a@b.example>",
 	"=?utf-8?b?YQ0KQmNjOiB2QGV2aWwuZXhhbXBsZQ==?= <a@b.example>",
-	"a@b.example> SIZE=1", "a@b.example> NOTIFY=NEVER", "<a@b.example>\r\nRCPT TO:<v@evil.example>", "a@b.example>\r\nDATA",
-	"\"a b\"@b.example", "\"a>b\"@b.example", "\"a\\\"b\"@b.example", "\"@evil.example\"@b.example", "a@[127.0.0.1]", "a@[IPv6:::1]",
-	"@evil.example:a@b.example", "<@a.example,@b.example:c@d.example>", "a@b@c.example", "a@@b.example", "a", "@b.example", "a@", "",
-	"a@b.example,c@d.example,", "undisclosed:a@b.example;", "a@b..example", "a@.example", "a@-b.example", "a@b-.example", "a@b_c.example", "a@exa mple",
-	".a@b.example", "a.@b.example", "a..b@b.example", "-oQ/tmp@b.example", "-OQueueDirectory=/tmp@b.example", "a(comment\n)@b.example",
-	strings.Repeat("a", 65) + "@b.example", "a@" + strings.Repeat("b.", 130) + "example", "a@" + strings.Repeat("b", 64) + ".example",
-	"a\x7f@b.example", "a\u200b@b.example", "\xff@b.example", "a@b.example\xff", "a\t@b.example", "a@b.example;c@d.example", "\u202ea@b.example",
+	"a@b.example> SIZE=1", "a@b.example> NOTIFY=NEVER", "<a@b.example>\r\nRCPT TO:<v@evil.example>",
+	"a@b.example>\r\nDATA",
+	"\"a b\"@b.example", "\"a>b\"@b.example", "\"a\\\"b\"@b.example", "\"@evil.example\"@b.example", "a@[127.0.0.1]",
+	"a@[IPv6:::1]",
+	"@evil.example:a@b.example", "<@a.example,@b.example:c@d.example>", "a@b@c.example", "a@@b.example", "a",
+	"@b.example", "a@", "",
+	"a@b.example,c@d.example,", "undisclosed:a@b.example;", "a@b..example", "a@.example", "a@-b.example",
+	"a@b-.example", "a@b_c.example", "a@exa mple",
+	".a@b.example", "a.@b.example", "a..b@b.example", "-oQ/tmp@b.example", "-OQueueDirectory=/tmp@b.example",
+	"a(comment\n)@b.example",
+	strings.Repeat("a", 65) + "@b.example", "a@" + strings.Repeat("b.", 130) + "example",
+	"a@" + strings.Repeat("b", 64) + ".example",
+	"a\x7f@b.example", "a\u200b@b.example", "\xff@b.example", "a@b.example\xff", "a\t@b.example",
+	"a@b.example;c@d.example", "\u202ea@b.example",
 }
 
 func TestHostileAddressesAreRefused(t *testing.T) {
@@ -66,9 +76,11 @@ func TestInjectedHeadersAreRefused(t *testing.T) {
 	tried := 0
 	for _, end := range []string{"\r\n", "\n", "\r", "\x00", "\u2028", "\u2029", "\u0085", "\x0b", "\x0c"} {
 		evil := "x" + end + "Bcc: victim@evil.example"
-		for _, change := range []map[string]any{{"to": evil}, {"to": []string{"a@b.example", evil}}, {"cc": evil}, {"bcc": evil}, {"replyTo": evil}, {"from": evil}, {"subject": evil},
+		for _, change := range []map[string]any{{"to": evil}, {"to": []string{"a@b.example", evil}}, {"cc": evil},
+			{"bcc": evil}, {"replyTo": evil}, {"from": evil}, {"subject": evil},
 			{"from": "\"" + evil + "\" <a@b.example>"}, {"to": map[string]any{"email": "a@b.example", "name": evil}},
-			{"attachments": []any{map[string]any{"content": "QQ==", "name": evil}}}, {"attachments": []any{map[string]any{"content": "QQ==", "name": "a", "contentType": "text/plain" + evil}}},
+			{"attachments": []any{map[string]any{"content": "QQ==", "name": evil}}},
+			{"attachments": []any{map[string]any{"content": "QQ==", "name": "a", "contentType": "text/plain" + evil}}},
 			{"attachments": []any{map[string]any{"content": "QQ==", "name": "a", "contentId": evil}}}} {
 			payload := map[string]any{"to": "a@b.example", "subject": "s", "body": "b"}
 			for key, value := range change {
@@ -92,13 +104,16 @@ func TestHostileValuesInTemplates(t *testing.T) {
 	h := handler(t, config(t, s, jobstest.SQLite))
 	evil := "<script>alert(1)</script>\r\nBcc: victim@evil.example\r\n\r\n{{ site_title }}"
 	data := map[string]any{"name": evil, "email": "javascript:alert(1)", "content": evil, "subject": evil}
-	if _, err := run(t, h, "template", 1, map[string]any{"to": "a@b.example", "template": "contact", "data": data}); err != nil {
+	if _, err := run(t, h, "template", 1, map[string]any{"to": "a@b.example", "template": "contact",
+		"data": data}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, h, "body", 1, map[string]any{"to": "a@b.example", "subject": "Hi {{ first }}", "body": "<p>{{ name }} {{unknown}}</p>", "data": map[string]any{"first": "Zoë", "name": evil}}); err != nil {
+	if _, err := run(t, h, "body", 1, map[string]any{"to": "a@b.example", "subject": "Hi {{ first }}",
+		"body": "<p>{{ name }} {{unknown}}</p>", "data": map[string]any{"first": "Zoë", "name": evil}}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := run(t, h, "subject", 1, map[string]any{"to": "a@b.example", "subject": "{{ name }}", "body": "b", "data": data}); !jobs.IsPermanent(err) {
+	if _, err := run(t, h, "subject", 1, map[string]any{"to": "a@b.example", "subject": "{{ name }}", "body": "b",
+		"data": data}); !jobs.IsPermanent(err) {
 		t.Errorf("a line end from a variable in a subject: %v", err)
 	}
 	got := s.all()
@@ -107,7 +122,8 @@ func TestHostileValuesInTemplates(t *testing.T) {
 	}
 	for _, g := range got {
 		p := parse(t, g.data)
-		if p.header.Has("Bcc") || strings.Contains(p.html, "<script>") || strings.Contains(p.html, "Example</p>") || strings.Contains(p.html, "{{unknown") {
+		if p.header.Has("Bcc") || strings.Contains(p.html, "<script>") || strings.Contains(p.html, "Example</p>") ||
+			strings.Contains(p.html, "{{unknown") {
 			t.Errorf("it got through: %v\n%s", p.header, p.html)
 		}
 		if !strings.Contains(p.html, "&lt;script&gt;") || !strings.Contains(p.html, "{{ site_title }}") {
@@ -120,9 +136,11 @@ func TestHostileValuesInTemplates(t *testing.T) {
 func TestHostileBodies(t *testing.T) {
 	s := newSink(t, nil)
 	h := handler(t, config(t, s, jobstest.SQLite))
-	for i, text := range []string{".", "\r\n.\r\n", "a\r\n.\r\nMAIL FROM:<x@evil.example>\r\nRCPT TO:<v@evil.example>\r\nDATA\r\n", "\n.\n", "\r.\r", "..\r\n..", strings.Repeat("x", 100_000),
+	for i, text := range []string{".", "\r\n.\r\n", "a\r\n.\r\nMAIL FROM:<x@evil.example>\r\nRCPT " +
+		"TO:<v@evil.example>\r\nDATA\r\n", "\n.\n", "\r.\r", "..\r\n..", strings.Repeat("x", 100_000),
 		"\x00\x01\xff"[:2], "=0D=0A.=0D=0A", "--boundary--\r\n\r\nfrom here", "From me\r\n>From"} {
-		if _, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": "a@b.example", "subject": "s", "body": text, "format": "text"}); err != nil {
+		if _, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": "a@b.example", "subject": "s", "body": text,
+			"format": "text"}); err != nil {
 			t.Fatalf("%q: %v", text, err)
 		}
 		got := s.all()
@@ -153,7 +171,8 @@ func TestAttachmentsStayUnderTheirFolder(t *testing.T) {
 	write(secret, "canary")
 	write(filepath.Join(inside, "big"), strings.Repeat("x", 2000))
 	write(filepath.Join(inside, "small"), "fine")
-	for link, target := range map[string]string{"link": secret, "up": "../" + filepath.Base(outside) + "/secret", "dir": outside} {
+	for link, target := range map[string]string{"link": secret, "up": "../" + filepath.Base(outside) + "/secret",
+		"dir": outside} {
 		if err := os.Symlink(target, filepath.Join(inside, link)); err != nil {
 			t.Fatal(err)
 		}
@@ -166,10 +185,14 @@ func TestAttachmentsStayUnderTheirFolder(t *testing.T) {
 	}
 	c.AttachmentRoots, c.MaxAttachmentBytes = []string{inside}, 1000
 	h := handler(t, c)
-	for i, a := range []any{secret, "../" + filepath.Base(outside) + "/secret", "/etc/passwd", "/proc/self/environ", "link", "up", "dir/secret", "folder", "pipe", "missing", "big", inside,
-		"small\x00", "..", "//etc/passwd", "C:\\secret", "https://evil.example/x", "file:///etc/passwd", map[string]any{"key": "x"}, map[string]any{"content": "!!", "name": "n"},
-		map[string]any{"content": base64.StdEncoding.EncodeToString(make([]byte, 1001)), "name": "n"}, map[string]any{"content": "QQ=="}, map[string]any{"path": "small", "key": "x"}, map[string]any{}} {
-		_, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": "a@b.example", "subject": "s", "body": "b", "attachments": []any{a}})
+	for i, a := range []any{secret, "../" + filepath.Base(outside) + "/secret", "/etc/passwd", "/proc/self/environ",
+		"link", "up", "dir/secret", "folder", "pipe", "missing", "big", inside,
+		"small\x00", "..", "//etc/passwd", "C:\\secret", "https://evil.example/x", "file:///etc/passwd",
+		map[string]any{"key": "x"}, map[string]any{"content": "!!", "name": "n"},
+		map[string]any{"content": base64.StdEncoding.EncodeToString(make([]byte, 1001)), "name": "n"}, map[string]any{
+			"content": "QQ=="}, map[string]any{"path": "small", "key": "x"}, map[string]any{}} {
+		_, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": "a@b.example", "subject": "s", "body": "b",
+			"attachments": []any{a}})
 		if !jobs.IsPermanent(err) {
 			t.Errorf("%v: %v", a, err)
 		}
@@ -178,7 +201,8 @@ func TestAttachmentsStayUnderTheirFolder(t *testing.T) {
 		t.Fatal("a mail went out")
 	}
 	for i, name := range []string{"small", filepath.Join(inside, "small"), "folder/../small"} {
-		if _, err := run(t, h, fmt.Sprint("ok", i), 1, map[string]any{"to": "a@b.example", "subject": "s", "body": "b", "attachments": []string{name}}); err != nil {
+		if _, err := run(t, h, fmt.Sprint("ok", i), 1, map[string]any{"to": "a@b.example", "subject": "s", "body": "b",
+			"attachments": []string{name}}); err != nil {
 			t.Error(err)
 		}
 	}
@@ -190,7 +214,9 @@ func TestAttachmentsStayUnderTheirFolder(t *testing.T) {
 }
 
 func TestFileNamesThatLieAreMadePlain(t *testing.T) {
-	for name, want := range map[string]string{"../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini", "invoice\u202efdp.exe": "invoicefdp.exe", `a"b.txt`: "ab.txt", "/": "attachment", ".": "attachment", "bảng giá.pdf": "bảng giá.pdf"} {
+	for name, want := range map[string]string{"../../etc/passwd": "passwd", `..\..\boot.ini`: "boot.ini",
+		"invoice\u202efdp.exe": "invoicefdp.exe", `a"b.txt`: "ab.txt", "/": "attachment", ".": "attachment",
+		"bảng giá.pdf": "bảng giá.pdf"} {
 		if got := fileName(Attachment{Name: name}); got != want {
 			t.Errorf("%q is %q, want %q", name, got, want)
 		}
@@ -207,7 +233,8 @@ func FuzzParseAddress(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(a.Mailbox) > 254 || strings.Count(a.Mailbox, "@") != 1 || strings.ContainsAny(a.Mailbox, "\r\n\x00 <>,;:\"\\()[]\u2028\u2029") || a.Mailbox[0] == '-' {
+		if len(a.Mailbox) > 254 || strings.Count(a.Mailbox, "@") != 1 ||
+			strings.ContainsAny(a.Mailbox, "\r\n\x00 <>,;:\"\\()[]\u2028\u2029") || a.Mailbox[0] == '-' {
 			t.Fatalf("%q is %q", text, a.Mailbox)
 		}
 		if strings.ContainsAny(a.Name, "\r\n\x00\u2028\u2029") {
@@ -225,7 +252,8 @@ func FuzzParseAddress(f *testing.F) {
 }
 
 func FuzzPayload(f *testing.F) {
-	f.Add([]byte(`{"to":["a@b.c",{"email":"x@y.z","name":"n"}],"subject":"s","body":"b","attachments":["a",{"content":"QQ==","name":"n"}]}`))
+	f.Add([]byte(
+		`{"to":["a@b.c",{"email":"x@y.z","name":"n"}],"subject":"s","body":"b","attachments":["a",{"content":"QQ==","name":"n"}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		var p SendPayload
 		if json.Unmarshal(data, &p) != nil || p.Validate() != nil {

@@ -50,7 +50,8 @@ func (l ledger) load(ctx context.Context, uuid string) (map[string]Status, error
 		Recipient string
 		Status    Status
 	}
-	if err := l.db.SelectContext(ctx, &rows, l.db.Rebind("SELECT recipient, status FROM cmsjobs_mail WHERE job_uuid = ?"), uuid); err != nil {
+	if err := l.db.SelectContext(ctx, &rows,
+		l.db.Rebind("SELECT recipient, status FROM cmsjobs_mail WHERE job_uuid = ?"), uuid); err != nil {
 		return nil, fmt.Errorf("reading the mail ledger: %w", err)
 	}
 	states := make(map[string]Status, len(rows))
@@ -94,7 +95,8 @@ func (l ledger) claim(ctx context.Context, n note, to []address.Address, known m
 // holds says whether this run has claimed that many recipients of its job.
 func (l ledger) holds(ctx context.Context, n note, recipients int) bool {
 	var held int
-	err := l.db.GetContext(ctx, &held, l.db.Rebind("SELECT COUNT(*) FROM cmsjobs_mail WHERE job_uuid = ? AND token = ? AND status = ?"), n.uuid, n.token, Sending)
+	err := l.db.GetContext(ctx, &held, l.db.Rebind("SELECT COUNT(*) FROM cmsjobs_mail WHERE job_uuid = ? AND token = "+
+		"? AND status = ?"), n.uuid, n.token, Sending)
 	return err == nil && held == recipients
 }
 
@@ -116,7 +118,8 @@ func (l ledger) markUnknown(ctx context.Context, uuid string, to []address.Addre
 		keys[i] = a.Key()
 	}
 	return inChunks(keys, func(part []string) error {
-		query, args, err := sqlx.In("UPDATE cmsjobs_mail SET status = ?, answer = ?, updated_at = ? WHERE job_uuid = ? AND recipient IN (?) AND status = ?",
+		query, args, err := sqlx.In("UPDATE cmsjobs_mail SET status = ?, answer = ?, updated_at = ? WHERE job_uuid = "+
+			"? AND recipient IN (?) AND status = ?",
 			Unknown, why, l.now().UnixMilli(), uuid, part, Sending)
 		if err != nil {
 			return err
@@ -131,14 +134,17 @@ func (l ledger) markUnknown(ctx context.Context, uuid string, to []address.Addre
 func sameStatus(to []address.Address, state Status) []outcome { return all(to, state, 0, "") }
 
 // update writes o into the rows of keys for which condition holds, and counts them.
-func (l ledger) update(ctx context.Context, b *batch, n note, keys []string, condition string, arg any, o outcome) (int, error) {
+func (l ledger) update(ctx context.Context, b *batch, n note, keys []string, condition string, arg any, o outcome) (
+	int, error) {
 	total := 0
 	for len(keys) > 0 {
 		part := keys[:min(chunk, len(keys))]
 		keys = keys[len(part):]
-		query, args, err := sqlx.In(`UPDATE cmsjobs_mail SET status = ?, token = ?, attempt = ?, message_id = ?, driver = ?, host = ?, code = ?, answer = ?, updated_at = ?
+		query, args, err := sqlx.In(`UPDATE cmsjobs_mail SET status = ?, token = ?, attempt = ?, message_id = ?, driver
+			= ?, host = ?, code = ?, answer = ?, updated_at = ?
 			WHERE job_uuid = ? AND recipient IN (?) AND `+condition,
-			o.status, n.token, n.attempt, n.messageID, n.driver, n.host, o.code, cut(o.answer, maxAnswer), l.now().UnixMilli(), n.uuid, part, arg)
+			o.status, n.token, n.attempt, n.messageID, n.driver, n.host, o.code, cut(o.answer, maxAnswer),
+			l.now().UnixMilli(), n.uuid, part, arg)
 		if err != nil {
 			return 0, err
 		}
@@ -160,7 +166,8 @@ func (l ledger) rows(n note, outcomes []outcome) [][]any {
 	now := l.now().UnixMilli()
 	rows := make([][]any, len(outcomes))
 	for i, o := range outcomes {
-		rows[i] = []any{n.uuid, o.to.Key(), o.status, n.token, n.attempt, n.messageID, cut(n.sender, 254), cut(n.subject, 255), cut(n.template, 191),
+		rows[i] = []any{n.uuid, o.to.Key(), o.status, n.token, n.attempt, n.messageID, cut(n.sender, 254),
+			cut(n.subject, 255), cut(n.template, 191),
 			n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now, now}
 	}
 	return rows
@@ -171,7 +178,8 @@ func (l ledger) attempts(n note, outcomes []outcome) [][]any {
 	now := l.now()
 	rows := make([][]any, len(outcomes))
 	for i, o := range outcomes {
-		rows[i] = []any{n.uuid, o.to.Key(), n.attempt, o.status, n.driver, cut(n.host, 255), o.code, cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli()}
+		rows[i] = []any{n.uuid, o.to.Key(), n.attempt, o.status, n.driver, cut(n.host, 255), o.code,
+			cut(o.answer, maxAnswer), now.Sub(n.started).Milliseconds(), now.UnixMilli()}
 	}
 	return rows
 }

@@ -64,7 +64,8 @@ func (l letter) messageID(g group) string {
 // cmsLog is the letter as the CMS's mail log plugin writes it.
 func (l letter) cmsLog(g group, at time.Time) cms.EmailLog {
 	e := cms.EmailLog{From: l.from.String(), To: joined(g.to), CC: joined(g.cc), Subject: l.content.Subject,
-		HTML: l.content.HTML, Text: l.content.Text, Debug: "sent by cmsjobs, Message-ID <" + l.messageID(g) + ">", At: at}
+		HTML: l.content.HTML, Text: l.content.Text, Debug: "sent by cmsjobs, Message-ID <" + l.messageID(g) + ">",
+		At: at}
 	if !l.separate {
 		e.BCC = joined(l.bcc)
 	}

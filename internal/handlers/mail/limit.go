@@ -112,7 +112,8 @@ func (l *limiter) makeRows(ctx context.Context, names []string) error {
 // transaction, or each would wait for the commits of all before it. Without
 // them, mails share no first row, and two shared transactions could wait for
 // each other: then each has its own.
-func (l *limiter) transaction(ctx context.Context, names []string, decide func(map[string]counts, int64) grant) (grant, error) {
+func (l *limiter) transaction(ctx context.Context, names []string, decide func(map[string]counts, int64) grant) (grant,
+	error) {
 	const doing = "counting against the mail limits"
 	var g grant
 	write := func(ctx context.Context, b *batch) (err error) {

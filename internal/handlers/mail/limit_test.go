@@ -59,10 +59,12 @@ func TestWorkersShareALimit(t *testing.T) {
 			var taken []int64
 			var group sync.WaitGroup
 			for worker := range 4 {
-				l := newLimiter(db.DB, Limits{All: Rate{PerSecond: limit}, Domains: map[string]Rate{"slow.example": {PerDay: 2}}})
+				l := newLimiter(db.DB, Limits{All: Rate{PerSecond: limit}, Domains: map[string]Rate{
+					"slow.example": {PerDay: 2}}})
 				group.Go(func() {
 					for n := 0; n < 20; {
-						g, err := l.take(t.Context(), []address.Address{{Mailbox: fmt.Sprintf("w%d@example.net", worker)}})
+						g, err := l.take(t.Context(), []address.Address{
+							{Mailbox: fmt.Sprintf("w%d@example.net", worker)}})
 						if err != nil {
 							t.Error(err)
 							return
@@ -102,7 +104,8 @@ func TestAFullDomainDoesNotHoldTheOthersUp(t *testing.T) {
 	if err != nil || len(g.taken) != 2 || g.taken[1].Mailbox != "c@fast.example" {
 		t.Fatalf("%+v, %v", g, err)
 	}
-	if g, err = l.take(t.Context(), to[1:2]); err != nil || len(g.taken) != 0 || g.wait < 20*time.Hour || g.wait > 27*time.Hour {
+	if g, err = l.take(t.Context(), to[1:2]); err != nil || len(g.taken) != 0 || g.wait < 20*time.Hour ||
+		g.wait > 27*time.Hour {
 		t.Errorf("%+v, %v", g, err)
 	}
 }
@@ -112,7 +115,8 @@ func TestAUsedUpLimitGivesTheJobBack(t *testing.T) {
 	c := config(t, s, jobstest.SQLite)
 	c.Limits.All.PerHour = 3
 	h := handler(t, c)
-	payload := map[string]any{"to": []string{"a@b.example", "b@b.example", "c@b.example", "d@b.example", "e@b.example"}, "subject": "s", "body": "b"}
+	payload := map[string]any{"to": []string{"a@b.example", "b@b.example", "c@b.example", "d@b.example",
+		"e@b.example"}, "subject": "s", "body": "b"}
 	result, err := run(t, h, "j", 1, payload)
 	wait, ok := jobs.AsRetryAfter(err)
 	if !ok || !errors.Is(err, ErrLimited) || wait < 50*time.Minute {
@@ -121,7 +125,8 @@ func TestAUsedUpLimitGivesTheJobBack(t *testing.T) {
 	if result.Recipients[Accepted] != 3 {
 		t.Errorf("%v", result.Recipients)
 	}
-	if _, err := c.DB.ExecContext(context.Background(), "DELETE FROM cmsjobs_mail_limits"); err != nil { // an hour later
+	// an hour later
+	if _, err := c.DB.ExecContext(context.Background(), "DELETE FROM cmsjobs_mail_limits"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err = run(t, h, "j", 1, payload); err != nil {

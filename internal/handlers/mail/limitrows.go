@@ -16,7 +16,8 @@ import (
 
 // count lets decide change the rows, which the batch writes when it ends. Those
 // that a mail before it in the same batch has locked are not read again.
-func (l *limiter) count(ctx context.Context, b *batch, names []string, decide func(map[string]counts, int64) grant) (grant, error) {
+func (l *limiter) count(ctx context.Context, b *batch, names []string, decide func(map[string]counts, int64) grant) (
+	grant, error) {
 	missing := slices.DeleteFunc(slices.Clone(names), func(name string) bool {
 		_, there := b.limits[name]
 		return there
@@ -48,7 +49,8 @@ func (l *limiter) read(ctx context.Context, b *batch, names []string) error {
 	if !l.d.ClockAfterLock {
 		clock = "0"
 	}
-	query, args, err := sqlx.In("SELECT bucket, counts, "+clock+" AS now FROM cmsjobs_mail_limits WHERE bucket IN (?) ORDER BY bucket"+l.d.ForUpdate, names)
+	query, args, err := sqlx.In("SELECT bucket, counts, "+clock+" AS now FROM cmsjobs_mail_limits WHERE bucket IN "+
+		"(?) ORDER BY bucket"+l.d.ForUpdate, names)
 	if err != nil {
 		return err
 	}

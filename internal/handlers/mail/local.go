@@ -23,7 +23,8 @@ type filesDriver struct {
 	now    func() time.Time
 }
 
-func (d filesDriver) deliver(_ context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
+func (d filesDriver) deliver(_ context.Context, e envelope, msg message, handOver func([]address.Address) error) (
+	[]outcome, error) {
 	if err := handOver(e.recipients); err != nil {
 		return all(e.recipients, Deferred, 0, err.Error()), err
 	}
@@ -78,7 +79,8 @@ func mailboxes(list []address.Address, separator string) string {
 // links): they are not logged.
 type logDriver struct{ log *slog.Logger }
 
-func (d logDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
+func (d logDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) (
+	[]outcome, error) {
 	if err := handOver(e.recipients); err != nil {
 		return all(e.recipients, Deferred, 0, err.Error()), err
 	}
@@ -99,13 +101,15 @@ type sendmailDriver struct{ path string }
 // exTempfail is sysexits.h's EX_TEMPFAIL.
 const exTempfail = 75
 
-func (d sendmailDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
+func (d sendmailDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) (
+	[]outcome, error) {
 	var text bytes.Buffer // composed first: a mail cut in the middle would be sent
 	if _, err := msg.WriteTo(&text); err != nil {
 		return all(e.recipients, Deferred, 0, err.Error()), err
 	}
 	if _, err := exec.LookPath(d.path); err != nil {
-		err = fmt.Errorf("the program %s is not there: install it, or choose smtp in the CMS's e-mail settings: %w", d.path, err)
+		err = fmt.Errorf("the program %s is not there: install it, or choose smtp in the CMS's e-mail settings: %w",
+			d.path, err)
 		return all(e.recipients, Deferred, 0, err.Error()), err
 	}
 	if err := handOver(e.recipients); err != nil {

@@ -52,7 +52,8 @@ type LogFilter struct {
 	Since     time.Time
 }
 
-const entryColumns = `id, job_uuid, recipient, sender, subject, template, status, attempt, message_id, driver, host, code, answer, created_at, updated_at,
+const entryColumns = `id, job_uuid, recipient, sender, subject, template, status, attempt, message_id, driver, host,
+	code, answer, created_at, updated_at,
 	EXISTS (SELECT 1 FROM cmsjobs_mail_payloads p WHERE p.job_uuid = cmsjobs_mail.job_uuid) AS has_payload`
 
 type entryRow struct {
@@ -71,9 +72,11 @@ type entryRow struct {
 }
 
 func (r entryRow) entry() Entry {
-	return Entry{ID: r.ID, UUID: r.UUID, Recipient: r.Recipient, Sender: r.Sender, Subject: r.Subject, Template: r.Template, Status: r.Status, Attempt: r.Attempt,
+	return Entry{ID: r.ID, UUID: r.UUID, Recipient: r.Recipient, Sender: r.Sender, Subject: r.Subject,
+		Template: r.Template, Status: r.Status, Attempt: r.Attempt,
 		MessageID: r.MessageID, Driver: r.Driver, Host: r.Host, Code: r.Code, Answer: r.Answer,
-		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC(), HasPayload: r.HasPayload}
+		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC(),
+		HasPayload: r.HasPayload}
 }
 
 // Log lists mails, the newest first, by the page's cursor. Total is −1 in a large log.
@@ -83,7 +86,8 @@ func (h *Handler) Log(ctx context.Context, f LogFilter, p jobs.Page) (jobs.List[
 		limit = 50
 	}
 	where, args := f.where()
-	total, err := listing.Total(ctx, h.c.DB, "cmsjobs_mail", strings.Join(append([]string{"1 = 1"}, where...), " AND "), args...)
+	total, err := listing.Total(ctx, h.c.DB, "cmsjobs_mail", strings.Join(append([]string{"1 = 1"}, where...),
+		" AND "), args...)
 	if err != nil {
 		return jobs.List[Entry]{}, err
 	}
@@ -99,7 +103,8 @@ func (h *Handler) Log(ctx context.Context, f LogFilter, p jobs.Page) (jobs.List[
 		query += " WHERE " + strings.Join(where, " AND ")
 	}
 	var rows []entryRow
-	if err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(query+" ORDER BY id DESC LIMIT ?"), append(args, limit+1)...); err != nil {
+	if err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(query+" ORDER BY id DESC LIMIT ?"),
+		append(args, limit+1)...); err != nil {
 		return jobs.List[Entry]{}, fmt.Errorf("listing mail: %w", err)
 	}
 	list := jobs.List[Entry]{Total: total}
@@ -165,14 +170,16 @@ func (h *Handler) Attempts(ctx context.Context, uuid string, recipient ...string
 		DurationMS   int64 `db:"duration_ms"`
 		CreatedAt    int64 `db:"created_at"`
 	}
-	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, attempt, status, driver, host, code, answer, duration_ms, created_at
+	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, attempt, status, driver, host, code,
+		answer, duration_ms, created_at
 		FROM cmsjobs_mail_attempts WHERE `+where+` ORDER BY id LIMIT 1000`), args...)
 	if err != nil {
 		return nil, fmt.Errorf("listing the attempts of a mail: %w", err)
 	}
 	list := make([]Attempt, len(rows))
 	for i, r := range rows {
-		list[i] = Attempt{r.Recipient, r.Attempt, r.Status, r.Driver, r.Host, r.Code, r.Answer, time.Duration(r.DurationMS) * time.Millisecond, time.UnixMilli(r.CreatedAt).UTC()}
+		list[i] = Attempt{r.Recipient, r.Attempt, r.Status, r.Driver, r.Host, r.Code, r.Answer,
+			time.Duration(r.DurationMS) * time.Millisecond, time.UnixMilli(r.CreatedAt).UTC()}
 	}
 	return list, nil
 }
@@ -191,7 +198,8 @@ func (h *Handler) Prune(ctx context.Context, entries, payloads time.Time) (int64
 		if table.name == "cmsjobs_mail_payloads" {
 			key = "job_uuid"
 		}
-		query := fmt.Sprintf("DELETE FROM %s WHERE %s IN (SELECT k FROM (SELECT %s AS k FROM %s WHERE created_at < ? ORDER BY created_at LIMIT 1000) old)", table.name, key, key, table.name)
+		query := fmt.Sprintf("DELETE FROM %s WHERE %s IN (SELECT k FROM (SELECT %s AS k FROM %s WHERE created_at < ? "+
+			"ORDER BY created_at LIMIT 1000) old)", table.name, key, key, table.name)
 		for {
 			result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(query), table.before.UnixMilli())
 			if err != nil {

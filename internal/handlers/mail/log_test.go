@@ -35,7 +35,8 @@ func TestTheLogShowsEveryAttemptAndAMailCanBeSentAgain(t *testing.T) {
 			c.Enqueue, c.KeepPayload = q, true
 			h := handler(t, c)
 			s.on(func(string) error { return errLater }, nil)
-			payload := map[string]any{"to": "a@b.example, c@d.example", "cc": "e@f.example", "subject": "Chào", "body": "secret link"}
+			payload := map[string]any{"to": "a@b.example, c@d.example", "cc": "e@f.example", "subject": "Chào",
+				"body": "secret link"}
 			if _, err := run(t, h, "j", 1, payload); err == nil {
 				t.Fatal("no error")
 			}
@@ -44,19 +45,23 @@ func TestTheLogShowsEveryAttemptAndAMailCanBeSentAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			attempts, err := h.Attempts(t.Context(), "j")
-			if err != nil || len(attempts) != 6 || attempts[0].Status != Deferred || attempts[0].Code != 451 || !strings.Contains(attempts[0].Answer, "try again later") || attempts[5].Status != Accepted || attempts[5].Attempt != 2 {
+			if err != nil || len(attempts) != 6 || attempts[0].Status != Deferred || attempts[0].Code != 451 ||
+				!strings.Contains(attempts[0].Answer, "try again later") || attempts[5].Status != Accepted ||
+				attempts[5].Attempt != 2 {
 				t.Errorf("%+v, %v", attempts, err)
 			}
 			var seen []string
 			page := jobs.Page{Limit: 2}
 			for {
-				list, err := h.Log(t.Context(), LogFilter{UUID: "j", Statuses: []Status{Accepted}, Since: time.Now().Add(-time.Hour)}, page)
+				list, err := h.Log(t.Context(), LogFilter{UUID: "j", Statuses: []Status{Accepted},
+					Since: time.Now().Add(-time.Hour)}, page)
 				if err != nil {
 					t.Fatal(err)
 				}
 				for _, e := range list.Items {
 					seen = append(seen, e.Recipient)
-					if e.Subject != "Chào" || e.Host != "127.0.0.1" || !e.HasPayload || strings.Contains(fmt.Sprint(e), "secret link") {
+					if e.Subject != "Chào" || e.Host != "127.0.0.1" || !e.HasPayload ||
+						strings.Contains(fmt.Sprint(e), "secret link") {
 						t.Errorf("%+v", e)
 					}
 				}
@@ -71,10 +76,12 @@ func TestTheLogShowsEveryAttemptAndAMailCanBeSentAgain(t *testing.T) {
 				t.Fatal(err)
 			}
 			var p SendPayload
-			if err := json.Unmarshal(q.jobs[0].Data, &p); err != nil || len(p.To) != 1 || len(p.CC) != 0 || p.Body != "secret link" {
+			if err := json.Unmarshal(q.jobs[0].Data, &p); err != nil || len(p.To) != 1 || len(p.CC) != 0 ||
+				p.Body != "secret link" {
 				t.Errorf("%s, %v", q.jobs[0].Data, err)
 			}
-			if n, err := h.Prune(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)); err != nil || n != 1 {
+			if n, err := h.Prune(t.Context(), time.Now().Add(-time.Hour), time.Now().Add(time.Hour)); err != nil ||
+				n != 1 {
 				t.Errorf("%d rows were pruned, %v", n, err)
 			}
 			if _, err := h.Resend(t.Context(), "j"); !errors.Is(err, ErrNotKept) {
@@ -92,14 +99,16 @@ func TestATestMail(t *testing.T) {
 	c := config(t, s, jobstest.SQLite)
 	c.Limits.All.PerDay = 1
 	h := handler(t, c)
-	if _, err := run(t, h, "j", 1, map[string]any{"to": "a@b.example", "subject": "the day's only one", "body": "b"}); err != nil {
+	if _, err := run(t, h, "j", 1, map[string]any{"to": "a@b.example", "subject": "the day's only one",
+		"body": "b"}); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := h.SendTest(t.Context(), "t1", "a@b.example"); err != nil || r.Recipients[Accepted] != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	s.on(func(string) error { return errNoUser }, nil)
-	if r, err := h.SendTest(t.Context(), "t2", "a@b.example"); err == nil || len(r.Problems) != 1 || r.Problems[0].Code != 550 {
+	if r, err := h.SendTest(t.Context(), "t2", "a@b.example"); err == nil || len(r.Problems) != 1 ||
+		r.Problems[0].Code != 550 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	if _, err := h.SendTest(t.Context(), "t3", "nobody"); err == nil {
@@ -118,19 +127,24 @@ func TestARowOfTheCMSsMailLog(t *testing.T) {
 			if engine.IsMySQL() {
 				from, to = "`from`", "`to`"
 			}
-			c.Site.DB.MustExec(fmt.Sprintf(`CREATE TABLE email_logs (%s VARCHAR(255), %s VARCHAR(255) NOT NULL, cc VARCHAR(255), bcc VARCHAR(255), subject VARCHAR(255), html_body TEXT, text_body TEXT, raw_body TEXT, debug_info TEXT, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)`, from, to))
+			c.Site.DB.MustExec(fmt.Sprintf(`CREATE TABLE email_logs (%s VARCHAR(255), %s VARCHAR(255) NOT NULL, cc
+				VARCHAR(255), bcc VARCHAR(255), subject VARCHAR(255), html_body TEXT, text_body TEXT, raw_body TEXT,
+				debug_info TEXT, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)`, from, to))
 			h := handler(t, c)
-			if _, err := run(t, h, "j", 1, map[string]any{"to": "Zoë <a@b.example>, c@d.example", "bcc": "e@f.example", "subject": "s", "body": "<p>b</p>"}); err != nil {
+			if _, err := run(t, h, "j", 1, map[string]any{"to": "Zoë <a@b.example>, c@d.example", "bcc": "e@f.example",
+				"subject": "s", "body": "<p>b</p>"}); err != nil {
 				t.Fatal(err)
 			}
 			var rows []struct {
 				From, To, BCC string
 				HTML          string `db:"html_body"`
 			}
-			if err := c.Site.DB.Select(&rows, fmt.Sprintf("SELECT %s, %s, bcc, html_body FROM email_logs", from, to)); err != nil || len(rows) != 1 {
+			if err := c.Site.DB.Select(&rows, fmt.Sprintf("SELECT %s, %s, bcc, html_body FROM email_logs", from,
+				to)); err != nil || len(rows) != 1 {
 				t.Fatalf("%+v, %v", rows, err)
 			}
-			if r := rows[0]; r.From != `"Example" <noreply@example.com>` || r.To != `"Zoë" <a@b.example>, c@d.example` || r.BCC != "e@f.example" || r.HTML != "<p>b</p>" {
+			if r := rows[0]; r.From != `"Example" <noreply@example.com>` ||
+				r.To != `"Zoë" <a@b.example>, c@d.example` || r.BCC != "e@f.example" || r.HTML != "<p>b</p>" {
 				t.Errorf("%+v", r)
 			}
 		})
@@ -166,7 +180,8 @@ func TestRefusalsDoNotOpenTheBreaker(t *testing.T) {
 	c.Breaker = b
 	h := handler(t, c)
 	for i := range 5 {
-		if _, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": fmt.Sprintf("a%d@b.example", i), "subject": "s", "body": "b"}); !jobs.IsPermanent(err) {
+		if _, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": fmt.Sprintf("a%d@b.example", i),
+			"subject": "s", "body": "b"}); !jobs.IsPermanent(err) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -178,7 +193,8 @@ func TestRefusalsDoNotOpenTheBreaker(t *testing.T) {
 func TestSendmail(t *testing.T) {
 	folder := t.TempDir()
 	program := filepath.Join(folder, "sendmail")
-	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" > " + folder + "/args\ncat > " + folder + "/text\nexit $(cat " + folder + "/code)\n"
+	script := "#!/bin/sh\nprintf '%s\\n' \"$@\" > " + folder + "/args\ncat > " + folder + "/text\nexit $(cat " +
+		folder + "/code)\n"
 	if err := os.WriteFile(program, []byte(script), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +205,8 @@ func TestSendmail(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(folder, "code"), []byte(code), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		result, _ := run(t, h, "j"+code, 1, map[string]any{"to": "a@b.example", "bcc": "c@d.example", "subject": "s", "body": "line\r\n.\r\nend"})
+		result, _ := run(t, h, "j"+code, 1, map[string]any{"to": "a@b.example", "bcc": "c@d.example", "subject": "s",
+			"body": "line\r\n.\r\nend"})
 		if result.Recipients[want] != 2 {
 			t.Errorf("exit %s: %v", code, result.Recipients)
 		}
@@ -204,7 +221,8 @@ func TestSendmail(t *testing.T) {
 	}
 	c.Transport.SendmailPath = filepath.Join(folder, "none")
 	h = handler(t, c)
-	if result, err := run(t, h, "missing", 1, map[string]any{"to": "a@b.example", "subject": "s", "body": "b"}); err == nil || result.Recipients[Deferred] != 1 {
+	if result, err := run(t, h, "missing", 1, map[string]any{"to": "a@b.example", "subject": "s",
+		"body": "b"}); err == nil || result.Recipients[Deferred] != 1 {
 		t.Errorf("%v, %v", result.Recipients, err)
 	}
 }
@@ -212,7 +230,8 @@ func TestSendmail(t *testing.T) {
 func TestSeparateMailsShowNobodyElse(t *testing.T) {
 	s := newSink(t, nil)
 	h := handler(t, config(t, s, jobstest.SQLite))
-	if _, err := run(t, h, "j", 1, map[string]any{"to": "a@b.example, c@d.example", "bcc": "e@f.example", "separate": true, "subject": "s", "body": "b"}); err != nil {
+	if _, err := run(t, h, "j", 1, map[string]any{"to": "a@b.example, c@d.example", "bcc": "e@f.example",
+		"separate": true, "subject": "s", "body": "b"}); err != nil {
 		t.Fatal(err)
 	}
 	ids := map[string]bool{}

@@ -113,7 +113,8 @@ func (h *Handler) visitMailbox(ctx context.Context) (r MailboxResult, err error)
 		}
 	}
 	if unmoved != nil {
-		return r, fmt.Errorf("the reports were read, but cannot be moved to %q (mail.mailbox.move_to): %w", h.c.Mailbox.MoveTo, unmoved)
+		return r, fmt.Errorf("the reports were read, but cannot be moved to %q (mail.mailbox.move_to): %w",
+			h.c.Mailbox.MoveTo, unmoved)
 	}
 	return r, nil
 }
@@ -126,7 +127,8 @@ func orDefault(text, fallback string) string {
 }
 
 // readMessage takes in one message, marks it and says whether it was a report.
-func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, mark string, r *MailboxResult) (report bool, err error) {
+func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, mark string, r *MailboxResult) (
+	report bool, err error) {
 	one := new(imap.SeqSet)
 	one.AddNum(id)
 	bounces, report, err := fetchReport(c, one, &imap.BodySectionName{Peek: true})
@@ -151,7 +153,8 @@ func (h *Handler) readMessage(ctx context.Context, c *client.Client, id uint32, 
 
 // fetchReport reads one message. The server may send more than was asked for,
 // which must not block the reader of the connection.
-func fetchReport(c *client.Client, one *imap.SeqSet, whole *imap.BodySectionName) (bounces []Bounce, report bool, err error) {
+func fetchReport(c *client.Client, one *imap.SeqSet, whole *imap.BodySectionName) (bounces []Bounce, report bool,
+	err error) {
 	messages, done := make(chan *imap.Message), make(chan error, 1)
 	go func() { done <- c.UidFetch(one, []imap.FetchItem{whole.FetchItem()}, messages) }()
 	seen := false

@@ -49,7 +49,8 @@ func letterboxWith(t *testing.T, secure string) *letterbox {
 	go s.Serve(listener)
 	t.Cleanup(func() { s.Close() })
 	b := &letterbox{t: t, tls: &tls.Config{RootCAs: roots},
-		at: Mailbox{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Username: "username", Password: "password", TLS: secure}}
+		at: Mailbox{Host: "127.0.0.1", Port: listener.Addr().(*net.TCPAddr).Port, Username: "username",
+			Password: "password", TLS: secure}}
 	if b.look, err = b.at.open(t.Context(), b.tls, 10*time.Second); err != nil {
 		t.Fatal(err)
 	}
@@ -95,7 +96,8 @@ func readMailbox(t *testing.T, h *Handler) (MailboxResult, error) {
 		t.Fatal("mail.bounces is no type")
 	}
 	kept := jobs.NewRun(time.Now)
-	err := entry.Run(jobs.WithRun(t.Context(), kept), jobs.Job{UUID: "b", Type: ReadBounces.Name, Attempt: 1, Data: json.RawMessage("{}")})
+	err := entry.Run(jobs.WithRun(t.Context(), kept), jobs.Job{UUID: "b", Type: ReadBounces.Name, Attempt: 1,
+		Data: json.RawMessage("{}")})
 	var result MailboxResult
 	if raw, _ := kept.Result(); raw != nil {
 		if err := json.Unmarshal(raw, &result); err != nil {
@@ -123,7 +125,8 @@ func TestAMailboxOfBouncesIsReadOnce(t *testing.T) {
 		t.Fatalf("%+v, want %+v (%v)", got, want, err)
 	}
 	list, err := h.Suppressions(t.Context(), "", 10)
-	if err != nil || len(list) != 2 || list[0].Recipient != "gone@example.org" || list[1].Recipient != "nobody@tenant.example" {
+	if err != nil || len(list) != 2 || list[0].Recipient != "gone@example.org" ||
+		list[1].Recipient != "nobody@tenant.example" {
 		t.Errorf("suppressed are %+v (%v)", list, err)
 	}
 	if left := box.subjects("INBOX", true); !slices.Equal(left, []string{"a question"}) {
@@ -164,7 +167,8 @@ func TestAMailboxIsOpenedSafely(t *testing.T) {
 		t.Errorf("a server that nobody vouches for: %v", err)
 	}
 	c.TLS, c.Mailbox.Password = box.tls, "wrong-p4ss"
-	if _, err := readMailbox(t, handler(t, c)); err == nil || jobs.IsPermanent(err) || strings.Contains(err.Error(), "wrong-p4ss") {
+	if _, err := readMailbox(t, handler(t, c)); err == nil || jobs.IsPermanent(err) ||
+		strings.Contains(err.Error(), "wrong-p4ss") {
 		t.Errorf("a wrong password: %v", err)
 	}
 	c.Mailbox.Host, c.Mailbox.TLS = "mail.example.com", TLSNone

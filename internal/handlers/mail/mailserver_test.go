@@ -29,7 +29,9 @@ func TestAHostFromTheSettingsIsPublicOrAllowed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.pool.dial(t.Context(), foreign); err == nil || !strings.Contains(err.Error(), "mail.allow_private") || strings.Contains(err.Error(), "SECRET") || reached.Load() != 0 {
+	if _, err := h.pool.dial(t.Context(), foreign); err == nil ||
+		!strings.Contains(err.Error(), "mail.allow_private") || strings.Contains(err.Error(), "SECRET") ||
+		reached.Load() != 0 {
 		t.Errorf("connected %d times: %v", reached.Load(), err)
 	}
 	if err := h.Greet(t.Context(), foreign); err == nil || reached.Load() != 0 {
@@ -40,8 +42,10 @@ func TestAHostFromTheSettingsIsPublicOrAllowed(t *testing.T) {
 		t.Errorf("what is allowed is not reached: %v", err)
 	}
 	c.Pin, c.Transport.Port = true, 2525
-	got, err := handler(t, c).transport(cms.Settings{"email_driver": "log", "email_host": "evil.example", "email_port": "1", "email_username": "x", "email_encryption": "ssl", "email_from_name": "Shop"})
-	if err != nil || got.Driver != DriverSMTP || got.Host != c.Transport.Host || got.Port != 2525 || got.Username != user || got.TLS != c.Transport.TLS || got.FromName != "Shop" {
+	got, err := handler(t, c).transport(cms.Settings{"email_driver": "log", "email_host": "evil.example",
+		"email_port": "1", "email_username": "x", "email_encryption": "ssl", "email_from_name": "Shop"})
+	if err != nil || got.Driver != DriverSMTP || got.Host != c.Transport.Host || got.Port != 2525 ||
+		got.Username != user || got.TLS != c.Transport.TLS || got.FromName != "Shop" {
 		t.Errorf("pinned, but %+v (%v)", got, err)
 	}
 }
@@ -51,7 +55,8 @@ func TestOneRecipientRefusesSeveralInOneText(t *testing.T) {
 	c := config(t, s, jobstest.SQLite)
 	c.OneRecipient = true
 	h := handler(t, c)
-	for field, value := range map[string]string{"to": "a@x.example, evil@y.example", "cc": "a@x.example,b@x.example", "bcc": "a@x.example,b@x.example"} {
+	for field, value := range map[string]string{"to": "a@x.example, evil@y.example", "cc": "a@x.example,b@x.example",
+		"bcc": "a@x.example,b@x.example"} {
 		payload := map[string]any{"to": "a@b.example", "subject": "s", "body": "b"}
 		payload[field] = value
 		if _, err := run(t, h, "several-"+field, 1, payload); !jobs.IsPermanent(err) {
@@ -62,7 +67,8 @@ func TestOneRecipientRefusesSeveralInOneText(t *testing.T) {
 		t.Errorf("%d mails went out", n)
 	}
 	for i, to := range []any{"a@b.example", `"Last, First" <a@b.example>`, []string{"a@b.example", "c@d.example"}} {
-		if _, err := run(t, h, fmt.Sprint("good", i), 1, map[string]any{"to": to, "subject": "s", "body": "b"}); err != nil {
+		if _, err := run(t, h, fmt.Sprint("good", i), 1, map[string]any{
+			"to": to, "subject": "s", "body": "b"}); err != nil {
 			t.Errorf("%v: %v", to, err)
 		}
 	}

@@ -158,7 +158,8 @@ func oneRecipient(payload json.RawMessage) error {
 	for name, field := range map[string]json.RawMessage{"to": fields.To, "cc": fields.CC, "bcc": fields.BCC} {
 		var text string
 		if json.Unmarshal(field, &text) == nil && len(splitAddresses(text)) > 1 {
-			return fmt.Errorf("%s names several addresses in one text: write a list, or set mail.one_recipient: false", name)
+			return fmt.Errorf("%s names several addresses in one text: write a list, or set mail.one_recipient: false",
+				name)
 		}
 	}
 	return nil
@@ -288,7 +289,8 @@ func unsubscribeAddresses(text string) ([]string, error) {
 	for _, uri := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		u, err := url.Parse(uri)
 		switch {
-		case err != nil || len(uri) > maxUnsubscribe || address.CheckLine(uri) != nil || strings.ContainsAny(uri, "<>\"\\"):
+		case err != nil || len(uri) > maxUnsubscribe || address.CheckLine(uri) != nil ||
+			strings.ContainsAny(uri, "<>\"\\"):
 			return nil, fmt.Errorf("unsubscribe: %.80q is no address", uri)
 		case u.Scheme == "https" && u.Host != "", u.Scheme == "mailto" && u.Opaque != "":
 		default:

@@ -93,7 +93,8 @@ func (h *Handler) Again(ctx context.Context, uuid string, only ...string) (jobs.
 // unkept says whether a mail that was not kept was ever sent.
 func (h *Handler) unkept(ctx context.Context, uuid string) error {
 	var sent int
-	if err := h.c.DB.GetContext(ctx, &sent, h.c.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_mail WHERE job_uuid = ?"), uuid); err != nil {
+	if err := h.c.DB.GetContext(ctx, &sent, h.c.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_mail WHERE job_uuid = ?"),
+		uuid); err != nil {
 		return fmt.Errorf("looking for the mail %s: %w", uuid, err)
 	}
 	if sent == 0 {
@@ -106,7 +107,8 @@ func (h *Handler) unkept(ctx context.Context, uuid string) error {
 // knows whether they got the mail, and counts them. They may get it twice.
 // Retry the failed job afterwards.
 func (h *Handler) SendUnknown(ctx context.Context, uuid string) (int, error) {
-	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET status = ?, updated_at = ? WHERE job_uuid = ? AND status = ?"),
+	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_mail SET status = ?, updated_at = ? WHERE "+
+		"job_uuid = ? AND status = ?"),
 		Deferred, h.c.Now().UnixMilli(), uuid, Unknown)
 	if err != nil {
 		return 0, fmt.Errorf("marking a mail to be sent again: %w", err)

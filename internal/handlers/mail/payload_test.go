@@ -13,10 +13,14 @@ func TestPayloadsAsPHPWritesThem(t *testing.T) {
 		to   []string
 		from string
 	}{
-		`{"to":"a@b.c","cc":[],"bcc":null,"data":[],"attachments":[],"from":null,"body":"b"}`:                      {[]string{"a@b.c"}, ""},
-		`{"to":["a@b.c","d@e.f"],"from":{"address":"x@y.z","name":"N \"q\" \\ m"},"data":{"a":1},"body":"b"}`:      {[]string{"a@b.c", "d@e.f"}, `"N \"q\" \\ m" <x@y.z>`},
-		`{"to":[{"email":"a@b.c","name":"An, Nguyễn"},{"address":"d@e.f","name":null}],"from":"x@y.z","body":"b"}`: {[]string{`"An, Nguyễn" <a@b.c>`, "d@e.f"}, "x@y.z"},
-		`{"to":"\"An, Nguyễn\" <a@b.c>, d@e.f","body":"b","unknown":true}`:                                         {[]string{`"An, Nguyễn" <a@b.c>`, " d@e.f"}, ""},
+		`{"to":"a@b.c","cc":[],"bcc":null,"data":[],"attachments":[],"from":null,"body":"b"}`: {
+			[]string{"a@b.c"}, ""},
+		`{"to":["a@b.c","d@e.f"],"from":{"address":"x@y.z","name":"N \"q\" \\ m"},"data":{"a":1},"body":"b"}`: {
+			[]string{"a@b.c", "d@e.f"}, `"N \"q\" \\ m" <x@y.z>`},
+		`{"to":[{"email":"a@b.c","name":"An, Nguyễn"},{"address":"d@e.f","name":null}],"from":"x@y.z","body":"b"}`: {
+			[]string{`"An, Nguyễn" <a@b.c>`, "d@e.f"}, "x@y.z"},
+		`{"to":"\"An, Nguyễn\" <a@b.c>, d@e.f","body":"b","unknown":true}`: {
+			[]string{`"An, Nguyễn" <a@b.c>`, " d@e.f"}, ""},
 	} {
 		var p SendPayload
 		if err := json.Unmarshal([]byte(text), &p); err != nil {
@@ -27,13 +31,16 @@ func TestPayloadsAsPHPWritesThem(t *testing.T) {
 			t.Errorf("%s: to %q, from %q, %v", text, p.To, p.From, err)
 		}
 	}
-	for _, text := range []string{`{"to":1,"body":"b"}`, `{"to":"a@b.c","data":"x","body":"b"}`, `{"to":"a@b.c","data":[1],"body":"b"}`} {
+	for _, text := range []string{`{"to":1,"body":"b"}`, `{"to":"a@b.c","data":"x","body":"b"}`,
+		`{"to":"a@b.c","data":[1],"body":"b"}`} {
 		var p SendPayload
 		if json.Unmarshal([]byte(text), &p) == nil && p.Validate() == nil {
 			t.Errorf("%s is taken", text)
 		}
 	}
-	for _, text := range []string{`{"to":"a@b.c"}`, `{"to":"a@b.c","body":"b","template":"t"}`, `{"to":"a@b.c","body":"b","format":"pdf"}`, `{"to":"a@b.c","body":"b","maxAge":-1}`, `{"to":"nobody","body":"b"}`} {
+	for _, text := range []string{`{"to":"a@b.c"}`, `{"to":"a@b.c","body":"b","template":"t"}`,
+		`{"to":"a@b.c","body":"b","format":"pdf"}`, `{"to":"a@b.c","body":"b","maxAge":-1}`,
+		`{"to":"nobody","body":"b"}`} {
 		var p SendPayload
 		if err := json.Unmarshal([]byte(text), &p); err != nil || p.Validate() == nil {
 			t.Errorf("%s is taken (%v)", text, err)

@@ -36,7 +36,8 @@ type pool struct {
 }
 
 func newPool(c Config) *pool {
-	return &pool{tls: c.TLS, commandTimeout: c.CommandTimeout, answerTimeout: c.AnswerTimeout, size: c.IdleConnections, idle: c.IdleTimeout,
+	return &pool{tls: c.TLS, commandTimeout: c.CommandTimeout, answerTimeout: c.AnswerTimeout, size: c.IdleConnections,
+		idle:         c.IdleTimeout,
 		allowPrivate: c.AllowPrivate}
 }
 
@@ -56,7 +57,8 @@ type connection struct {
 }
 
 func (t Transport) fingerprint() [sha256.Size]byte {
-	return sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s\x00%s\x00%s\x00%t", t.Host, t.Port, t.Username, string(t.Password), t.TLS, t.EHLO, t.foreign))
+	return sha256.Sum256(fmt.Appendf(nil, "%s\x00%d\x00%s\x00%s\x00%s\x00%s\x00%t", t.Host, t.Port, t.Username,
+		string(t.Password), t.TLS, t.EHLO, t.foreign))
 }
 
 // take returns an idle connection to t's server, or a new one.
@@ -142,7 +144,8 @@ func (p *pool) connect(ctx context.Context, t Transport, network, address string
 	}
 	conn, err := (outbound.Dialer{AllowPrivate: p.allowPrivate}).DialContext(ctx, network, address)
 	if errors.Is(err, outbound.ErrRefused) {
-		return nil, jobs.Permanent(fmt.Errorf("the CMS's settings name the mail host %s: %w (mail.allow_private)", t.Host, err))
+		return nil, jobs.Permanent(fmt.Errorf("the CMS's settings name the mail host %s: %w (mail.allow_private)",
+			t.Host, err))
 	}
 	return conn, err
 }
@@ -169,7 +172,8 @@ func (p *pool) options(t Transport, c *connection) []mail.Option {
 		}),
 	}
 	if t.Username != "" {
-		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(t.Username), mail.WithPassword(string(t.Password)))
+		options = append(options, mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(t.Username),
+			mail.WithPassword(string(t.Password)))
 	}
 	if t.EHLO != "" {
 		options = append(options, mail.WithHELO(t.EHLO))

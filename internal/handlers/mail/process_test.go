@@ -67,14 +67,19 @@ func work(text string) error {
 	}
 	roots := x509.NewCertPool()
 	roots.AppendCertsFromPEM([]byte(o.Roots))
-	h, err := New(Config{Site: &cms.Site{DB: db}, DB: db, Templates: templates.Mail(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-		TLS: &tls.Config{RootCAs: roots}, Limits: Limits{All: Rate{PerSecond: o.PerSecond}}, ResendUnknown: o.ResendUnknown, InlineWait: time.Minute,
-		Transport: Transport{Driver: DriverSMTP, Host: "127.0.0.1", Port: o.Port, FromAddress: "noreply@example.com", TLS: TLSStart, Username: user, Password: password}})
+	h, err := New(Config{Site: &cms.Site{DB: db}, DB: db, Templates: templates.Mail(), Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler),
+		TLS:    &tls.Config{RootCAs: roots}, Limits: Limits{All: Rate{PerSecond: o.PerSecond}},
+		ResendUnknown: o.ResendUnknown, InlineWait: time.Minute,
+		Transport: Transport{Driver: DriverSMTP, Host: "127.0.0.1", Port: o.Port, FromAddress: "noreply@example.com",
+			TLS: TLSStart, Username: user, Password: password}})
 	if err != nil {
 		return err
 	}
 	var open []struct{ ID, Attempt int }
-	if err := db.Select(&open, db.Rebind("SELECT id, attempt FROM todo WHERE status = 'open' AND id % ? = ? ORDER BY id"), o.Of, o.Share); err != nil {
+	if err := db.Select(&open,
+		db.Rebind("SELECT id, attempt FROM todo WHERE status = 'open' AND id % ? = ? ORDER BY id"), o.Of,
+		o.Share); err != nil {
 		return err
 	}
 	rows := make(chan struct{ ID, Attempt int })
@@ -89,7 +94,8 @@ func work(text string) error {
 					if err := json.Unmarshal([]byte(data), &p); err != nil {
 						panic(err)
 					}
-					err := h.send(context.Background(), jobs.Job{UUID: fmt.Sprintf("job-%d", row.ID), Attempt: attempt, Data: json.RawMessage(data)}, p)
+					err := h.send(context.Background(), jobs.Job{UUID: fmt.Sprintf("job-%d", row.ID), Attempt: attempt,
+						Data: json.RawMessage(data)}, p)
 					if err == nil || jobs.IsPermanent(err) || attempt >= mostAttempts {
 						state := "done"
 						switch {
@@ -130,7 +136,8 @@ func newFleet(t *testing.T, s *sink, engine jobstest.Engine, mails int) *fleet {
 	}
 	leaf := s.server.TLSConfig.Certificates[0].Leaf
 	roots := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})
-	return &fleet{t, db, workerOrder{Driver: db.Driver, DSN: db.DSN, Port: s.port, Roots: string(roots), Of: 1, Slots: 4}}
+	return &fleet{t, db, workerOrder{Driver: db.Driver, DSN: db.DSN, Port: s.port, Roots: string(roots), Of: 1,
+		Slots: 4}}
 }
 
 func (f *fleet) start(o workerOrder) *exec.Cmd {
@@ -245,12 +252,14 @@ func TestKilledWorkers(t *testing.T) {
 				t.Errorf("%d jobs were never settled", n)
 			}
 			failed := f.count("failed")
-			t.Logf("%d mails, %d kills: %d arrived, %d twice, %d jobs failed visibly", mails, kills, len(count), duplicates, failed)
+			t.Logf("%d mails, %d kills: %d arrived, %d twice, %d jobs failed visibly", mails, kills, len(count),
+				duplicates, failed)
 			if !again && duplicates != 0 {
 				t.Errorf("%d duplicates", duplicates)
 			}
 			if again && (duplicates > kills*f.order.Slots || failed != 0 || len(count) != mails) {
-				t.Errorf("%d duplicates after %d kills of %d slots, %d failed, %d of %d arrived", duplicates, kills, f.order.Slots, failed, len(count), mails)
+				t.Errorf("%d duplicates after %d kills of %d slots, %d failed, %d of %d arrived", duplicates, kills,
+					f.order.Slots, failed, len(count), mails)
 			}
 			for i := range mails {
 				var state string

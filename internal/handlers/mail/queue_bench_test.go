@@ -38,7 +38,8 @@ func loopTime(b *testing.B, signer *dkim.Key, mails int) time.Duration {
 	s := newSink(b, nil)
 	secure := config(b, s, jobstest.SQLite).TLS
 	secure.ServerName = "127.0.0.1"
-	client, err := mail.NewClient("127.0.0.1", mail.WithPort(s.port), mail.WithTLSConfig(secure), mail.WithTLSPolicy(mail.TLSMandatory),
+	client, err := mail.NewClient("127.0.0.1", mail.WithPort(s.port), mail.WithTLSConfig(secure),
+		mail.WithTLSPolicy(mail.TLSMandatory),
 		mail.WithSMTPAuth(mail.SMTPAuthAutoDiscover), mail.WithUsername(user), mail.WithPassword(password))
 	if err != nil {
 		b.Fatal(err)
@@ -81,18 +82,21 @@ func queueTime(b *testing.B, signer *dkim.Key, mails int) time.Duration {
 	if _, err := tables.CreateTables(ctx, c.DB, tables.Stock, ""); err != nil {
 		b.Fatal(err)
 	}
-	store, err := queue.Open(ctx, c.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", RetryAfter: 5 * time.Minute})
+	store, err := queue.Open(ctx, c.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs",
+		RetryAfter: 5 * time.Minute})
 	if err != nil {
 		b.Fatal(err)
 	}
 	list := make([]jobs.Spec, mails)
 	for i := range list {
-		list[i] = Send.New(SendPayload{To: Addresses{"a@example.net"}, Subject: fmt.Sprint("Order ", i), Body: benchBody, Text: "Order 12"})
+		list[i] = Send.New(SendPayload{To: Addresses{"a@example.net"}, Subject: fmt.Sprint("Order ", i),
+			Body: benchBody, Text: "Order 12"})
 	}
 	if _, err := store.Enqueue(ctx, list...); err != nil {
 		b.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now, Info: jobs.WorkerInfo{ID: "bench"},
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now,
+		Info:   jobs.WorkerInfo{ID: "bench"},
 		Queues: []string{"cmsjobs"}, Slots: slots, Lease: 5 * time.Minute, StopWhenEmpty: true})
 	if err != nil {
 		b.Fatal(err)

@@ -27,11 +27,15 @@ func (d *delivery) outcomeError() error {
 	}
 	switch {
 	case count[Deferred]+count[""]+count[Sending] > 0:
-		return fmt.Errorf("%d of the recipients could not be reached yet: %s", count[Deferred]+count[""]+count[Sending], d.first(Deferred))
+		return fmt.Errorf("%d of the recipients could not be reached yet: %s", count[Deferred]+count[""]+
+			count[Sending], d.first(Deferred))
 	case count[Unknown] > 0 && d.h.c.ResendUnknown:
-		return fmt.Errorf("the server died before it answered for %d of the recipients; they are sent to again", count[Unknown])
+		return fmt.Errorf("the server died before it answered for %d of the recipients; they are sent to again",
+			count[Unknown])
 	case count[Unknown] > 0:
-		return jobs.Permanent(fmt.Errorf("nobody knows whether %d of the recipients got the mail: the connection died before the server's answer. Ask the mail server for Message-ID %s, and if it has none: cmsjobs mail unknown %s && cmsjobs failed retry %[3]s",
+		return jobs.Permanent(fmt.Errorf("nobody knows whether %d of the recipients got the mail: the connection "+
+			"died before the server's answer. Ask the mail server for Message-ID %s, and if it has none: cmsjobs "+
+			"mail unknown %s && cmsjobs failed retry %[3]s",
 			count[Unknown], d.letter.messageID(d.letter.groups()[0]), d.job.UUID))
 	case count[Refused] > 0 && count[Accepted]+count[Bounced] == 0:
 		return jobs.Permanent(fmt.Errorf("the mail was refused: %s", d.first(Refused)))

@@ -69,8 +69,9 @@ func (h *Handler) delivery(ctx context.Context, job jobs.Job, p SendPayload) (*d
 			return nil, err
 		}
 	}
-	return &delivery{h: h, job: job, letter: l, transport: t, driver: h.driver(t), settings: settings, template: p.Template,
-		token: newToken(), known: known, last: map[string]outcome{}, logged: map[string]bool{}}, nil
+	return &delivery{h: h, job: job, letter: l, transport: t, driver: h.driver(t), settings: settings,
+		template: p.Template,
+		token:    newToken(), known: known, last: map[string]outcome{}, logged: map[string]bool{}}, nil
 }
 
 // markDead finds recipients whose row still says "sending": the run that
@@ -176,7 +177,8 @@ var ErrLimited = errors.New("the mail rate limit is used up")
 // admit waits for the rate limits: a short wait here, a long one by giving the
 // job back, which charges no attempt.
 func (d *delivery) admit(ctx context.Context, want []address.Address) ([]address.Address, error) {
-	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles { // the last two: no mail is sent
+	// the last two: no mail is sent
+	if d.unlimited || d.transport.Driver == DriverLog || d.transport.Driver == DriverFiles {
 		return want, nil
 	}
 	var waited time.Duration

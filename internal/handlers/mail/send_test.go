@@ -23,7 +23,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-func prepared(t testing.TB, h *Handler, uuid string, attempt int, payload any) (jobs.Job, context.Context, func() Result) {
+func prepared(t testing.TB, h *Handler, uuid string, attempt int, payload any) (jobs.Job, context.Context,
+	func() Result) {
 	t.Helper()
 	data, err := json.Marshal(payload)
 	if err != nil {
@@ -31,15 +32,16 @@ func prepared(t testing.TB, h *Handler, uuid string, attempt int, payload any) (
 	}
 	kept := jobs.NewRun(h.c.Now)
 	ctx := jobs.WithRun(context.Background(), kept)
-	return jobs.Job{UUID: uuid, Type: Send.Name, Data: data, Attempt: attempt, MaxAttempts: 3, EnqueuedAt: h.c.Now()}, ctx, func() Result {
-		var r Result
-		if raw, _ := kept.Result(); raw != nil {
-			if err := json.Unmarshal(raw, &r); err != nil {
-				t.Errorf("the result %s: %v", raw, err)
+	return jobs.Job{UUID: uuid, Type: Send.Name, Data: data, Attempt: attempt, MaxAttempts: 3, EnqueuedAt: h.c.Now()},
+		ctx, func() Result {
+			var r Result
+			if raw, _ := kept.Result(); raw != nil {
+				if err := json.Unmarshal(raw, &r); err != nil {
+					t.Errorf("the result %s: %v", raw, err)
+				}
 			}
+			return r
 		}
-		return r
-	}
 }
 
 // parsedMail is a mail as another library reads it.
@@ -101,10 +103,13 @@ func TestAMailArrivesAsItWasSent(t *testing.T) {
 	h := handler(t, c)
 	html := "<p>Xin chào, <b>thế giới</b> — 你好 🌍</p>\r\n.\r\n<p>" + strings.Repeat("long line ", 500) + "</p>"
 	result, err := run(t, h, "job-1", 1, map[string]any{
-		"to": `"Nguyễn Văn, An" <an@example.net>`, "cc": []string{"Zoë <zoe@bücher.example>"}, "bcc": "hidden@example.org", "replyTo": "answer@example.com",
-		"subject": "Đơn hàng số 12 — “quoted” " + strings.Repeat("x", 200), "body": html, "text": "Xin chào\r\n.\r\nđây",
+		"to": `"Nguyễn Văn, An" <an@example.net>`, "cc": []string{"Zoë <zoe@bücher.example>"},
+		"bcc": "hidden@example.org", "replyTo": "answer@example.com",
+		"subject": "Đơn hàng số 12 — “quoted” " + strings.Repeat("x", 200), "body": html,
+		"text": "Xin chào\r\n.\r\nđây",
 		"attachments": []any{filepath.Join(folder, "bảng giá.bin"),
-			map[string]any{"content": base64.StdEncoding.EncodeToString([]byte("PNG")), "name": "logo.png", "contentId": "logo"}},
+			map[string]any{"content": base64.StdEncoding.EncodeToString([]byte("PNG")), "name": "logo.png",
+				"contentId": "logo"}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +118,8 @@ func TestAMailArrivesAsItWasSent(t *testing.T) {
 	if len(got) != 1 || !got[0].tls || got[0].user != user {
 		t.Fatalf("%d transactions; over TLS and signed in? %+v", len(got), got)
 	}
-	if want := []string{"an@example.net", "zoe@xn--bcher-kva.example", "hidden@example.org"}; !slices.Equal(got[0].to, want) {
+	if want := []string{"an@example.net", "zoe@xn--bcher-kva.example", "hidden@example.org"}; !slices.Equal(got[0].to,
+		want) {
 		t.Errorf("recipients %q, want %q", got[0].to, want)
 	}
 	p := parse(t, got[0].data)
@@ -132,7 +138,8 @@ func TestAMailArrivesAsItWasSent(t *testing.T) {
 		t.Errorf("bodies differ: %.80q / %q", p.html, p.text)
 	}
 	if !bytes.Equal(p.attachments["bảng giá.bin"], big) {
-		t.Errorf("the attachment has %d bytes of %d, or others (%d attachments)", len(p.attachments["bảng giá.bin"]), len(big), len(p.attachments))
+		t.Errorf("the attachment has %d bytes of %d, or others (%d attachments)", len(p.attachments["bảng giá.bin"]),
+			len(big), len(p.attachments))
 	}
 	if string(p.inline["logo"]) != "PNG" && string(p.attachments["logo.png"]) != "PNG" {
 		t.Errorf("the inline picture is missing: %d inline, %d attached", len(p.inline), len(p.attachments))
@@ -166,7 +173,8 @@ func TestARetryLeavesOutWhoGotTheMail(t *testing.T) {
 				return nil
 			}, nil)
 			h := handler(t, config(t, s, engine))
-			payload := map[string]any{"to": "a@example.net, gone@example.net, later@example.net", "subject": "s", "body": "b"}
+			payload := map[string]any{"to": "a@example.net, gone@example.net, later@example.net", "subject": "s",
+				"body": "b"}
 			result, err := run(t, h, "job-1", 1, payload)
 			if err == nil || jobs.IsPermanent(err) {
 				t.Fatalf("a deferred recipient must be tried again: %v", err)
@@ -185,10 +193,12 @@ func TestARetryLeavesOutWhoGotTheMail(t *testing.T) {
 				t.Fatal(err)
 			}
 			got := s.all()
-			if len(got) != 2 || !slices.Equal(got[0].to, []string{"a@example.net"}) || !slices.Equal(got[1].to, []string{"later@example.net"}) {
+			if len(got) != 2 || !slices.Equal(got[0].to, []string{"a@example.net"}) ||
+				!slices.Equal(got[1].to, []string{"later@example.net"}) {
 				t.Errorf("the server got %+v", got)
 			}
-			if a, b := parse(t, got[0].data), parse(t, got[1].data); a.header.Get("Message-Id") != b.header.Get("Message-Id") {
+			if a, b := parse(t, got[0].data), parse(t, got[1].data); a.header.Get("Message-Id") != b.header.Get(
+				"Message-Id") {
 				t.Errorf("two Message-IDs for one mail: %s, %s", a.header.Get("Message-Id"), b.header.Get("Message-Id"))
 			}
 			list, err := h.Suppressions(t.Context(), "", 10)
@@ -208,7 +218,8 @@ func TestWhoIsSuppressedGetsNothing(t *testing.T) {
 	if err := h.Suppress(t.Context(), "past@example.net", HardBounce, "", time.Now().Add(-time.Minute)); err != nil {
 		t.Fatal(err)
 	}
-	result, err := run(t, h, "j", 1, map[string]any{"to": []string{"no@example.net", "past@example.net"}, "subject": "s", "body": "b"})
+	result, err := run(t, h, "j", 1, map[string]any{"to": []string{"no@example.net", "past@example.net"},
+		"subject": "s", "body": "b"})
 	if err != nil || result.Recipients[Suppressed] != 1 || result.Recipients[Accepted] != 1 {
 		t.Errorf("%v, %+v", err, result)
 	}
@@ -251,7 +262,8 @@ func TestFiveHundredRecipients(t *testing.T) {
 func TestAnOldPasswordResetIsDropped(t *testing.T) {
 	s := newSink(t, nil)
 	h := handler(t, config(t, s, jobstest.SQLite))
-	payload := map[string]any{"to": "a@example.net", "template": "password-reset", "data": map[string]any{"url": "https://example.com/x"}}
+	payload := map[string]any{"to": "a@example.net", "template": "password-reset", "data": map[string]any{
+		"url": "https://example.com/x"}}
 	job, ctx, outcome := prepared(t, h, "old", 1, payload)
 	job.EnqueuedAt = time.Now().Add(-61 * time.Minute)
 	var p SendPayload
@@ -261,7 +273,8 @@ func TestAnOldPasswordResetIsDropped(t *testing.T) {
 	if err := h.send(ctx, job, p); err != nil {
 		t.Fatal(err)
 	}
-	if r := outcome(); r.Recipients[Expired] != 1 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Answer, "dropped: 1h1m0s old") {
+	if r := outcome(); r.Recipients[Expired] != 1 || len(r.Problems) != 1 || !strings.Contains(r.Problems[0].Answer,
+		"dropped: 1h1m0s old") {
 		t.Errorf("the result does not say so: %+v", r)
 	}
 	if len(s.all()) != 0 {
@@ -269,7 +282,8 @@ func TestAnOldPasswordResetIsDropped(t *testing.T) {
 	}
 	c := config(t, s, jobstest.SQLite)
 	c.MaxAge = map[string]time.Duration{"welcome": time.Minute}
-	for template, dropped := range map[string]bool{"welcome": true, "password-reset": true, "test": false} { // an own age leaves the default's
+	// an own age leaves the default's
+	for template, dropped := range map[string]bool{"welcome": true, "password-reset": true, "test": false} {
 		h := handler(t, c)
 		d := delivery{h: h, job: jobs.Job{EnqueuedAt: time.Now().Add(-61 * time.Minute)}}
 		if _, old := d.tooOld(SendPayload{Template: template}); old != dropped {
@@ -286,7 +300,8 @@ func TestCertificatesAreVerified(t *testing.T) {
 	c := config(t, s, jobstest.SQLite)
 	c.TLS = nil // the system's roots do not know the server
 	h := handler(t, c)
-	if _, err := run(t, h, "j", 1, map[string]any{"to": "a@example.net", "subject": "s", "body": "b"}); err == nil || !strings.Contains(err.Error(), "certificate") {
+	if _, err := run(t, h, "j", 1, map[string]any{"to": "a@example.net", "subject": "s", "body": "b"}); err == nil ||
+		!strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server that nobody vouches for: %v", err)
 	}
 	c.TLS = nil
@@ -304,7 +319,8 @@ func TestABurstSharesConnections(t *testing.T) {
 	s := newSink(t, nil)
 	h := handler(t, config(t, s, jobstest.SQLite))
 	for i := range 20 {
-		if _, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": "a@example.net", "subject": "s", "body": "b"}); err != nil {
+		if _, err := run(t, h, fmt.Sprint("j", i), 1, map[string]any{"to": "a@example.net", "subject": "s",
+			"body": "b"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -320,9 +336,11 @@ func TestCaptureBeatsTheSettings(t *testing.T) {
 	c := config(t, s, jobstest.SQLite)
 	c.Capture = filepath.Join(t.TempDir(), "mail")
 	c.Site.DB.MustExec(`CREATE TABLE settings (key TEXT, value TEXT)`)
-	c.Site.DB.MustExec(`INSERT INTO settings VALUES ('email_driver','smtp'),('email_host','127.0.0.1'),('email_from_address','cms@example.com')`)
+	c.Site.DB.MustExec(`INSERT INTO settings VALUES
+		('email_driver','smtp'),('email_host','127.0.0.1'),('email_from_address','cms@example.com')`)
 	h := handler(t, c)
-	result, err := run(t, h, "j", 1, map[string]any{"to": "a@example.net", "bcc": "b@example.net", "subject": "s", "body": "b"})
+	result, err := run(t, h, "j", 1, map[string]any{"to": "a@example.net", "bcc": "b@example.net", "subject": "s",
+		"body": "b"})
 	if err != nil || result.Driver != DriverFiles {
 		t.Fatalf("%v, %+v", err, result)
 	}
@@ -335,7 +353,8 @@ func TestCaptureBeatsTheSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := parse(t, text)
-	if !strings.Contains(p.header.Get("X-Envelope-To"), "<b@example.net>") || !strings.Contains(p.header.Get("From"), "cms@example.com") {
+	if !strings.Contains(p.header.Get("X-Envelope-To"), "<b@example.net>") || !strings.Contains(p.header.Get("From"),
+		"cms@example.com") {
 		t.Errorf("the header is %v", p.header)
 	}
 	if info, _ := os.Stat(files[0]); info.Mode().Perm() != 0o600 {

@@ -83,8 +83,10 @@ func certify(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sink"}, NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "sink"},
+		NotAfter: time.Now().Add(time.Hour),
+		IsCA:     true, BasicConstraintsValid: true, DNSNames: []string{"localhost"}, IPAddresses: []net.IP{
+			net.IPv4(127, 0, 0, 1)}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		t.Fatal(err)
@@ -190,8 +192,10 @@ func site(t testing.TB, engine jobstest.Engine) (*cms.Site, *jobstest.Database) 
 func config(t testing.TB, s *sink, engine jobstest.Engine) Config {
 	t.Helper()
 	cmsSite, db := site(t, engine)
-	c := Config{Site: cmsSite, DB: db.DB, Templates: templates.Mail(), Now: time.Now, Logger: slog.New(slog.DiscardHandler),
-		Transport: Transport{Driver: DriverSMTP, Host: "127.0.0.1", FromName: "Example", FromAddress: "noreply@example.com", TLS: TLSStart, Username: user, Password: password}}
+	c := Config{Site: cmsSite, DB: db.DB, Templates: templates.Mail(), Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler),
+		Transport: Transport{Driver: DriverSMTP, Host: "127.0.0.1", FromName: "Example",
+			FromAddress: "noreply@example.com", TLS: TLSStart, Username: user, Password: password}}
 	if s != nil {
 		c.Transport.Port = s.port
 		c.TLS = &tls.Config{RootCAs: s.roots}

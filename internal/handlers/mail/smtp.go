@@ -19,7 +19,8 @@ type smtpDriver struct {
 	transport Transport
 }
 
-func (d *smtpDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
+func (d *smtpDriver) deliver(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) (
+	[]outcome, error) {
 	c, err := d.pool.take(ctx, d.transport)
 	if err != nil {
 		err = shorten(err)
@@ -48,7 +49,8 @@ var errStale = errors.New("the connection was closed")
 
 // transaction is MAIL, RCPT, DATA, the text, and the answer. A non-nil error
 // means that the connection is of no more use.
-func (c *connection) transaction(ctx context.Context, e envelope, msg message, handOver func([]address.Address) error) ([]outcome, error) {
+func (c *connection) transaction(ctx context.Context, e envelope, msg message,
+	handOver func([]address.Address) error) ([]outcome, error) {
 	stop := c.watch(ctx)
 	defer stop()
 	sendable, outcomes := c.sendable(e.recipients)
@@ -74,7 +76,8 @@ func (c *connection) transaction(ctx context.Context, e envelope, msg message, h
 func (c *connection) sendable(recipients []address.Address) (can []address.Address, cannot []outcome) {
 	for _, r := range recipients {
 		if r.NeedsUTF8() && !c.extension("SMTPUTF8") {
-			cannot = append(cannot, outcome{to: r, status: Refused, code: 553, answer: "the mail server takes no addresses outside ASCII (SMTPUTF8)"})
+			cannot = append(cannot, outcome{to: r, status: Refused, code: 553, answer: "the mail server takes no " +
+				"addresses outside ASCII (SMTPUTF8)"})
 			continue
 		}
 		can = append(can, r)
@@ -84,7 +87,8 @@ func (c *connection) sendable(recipients []address.Address) (can []address.Addre
 
 // announce says MAIL and RCPT, in one packet where the server can pipeline
 // (RFC 2920). A refused sender refuses all; the error is for the connection.
-func (c *connection) announce(from string, recipients []address.Address) (taken []address.Address, refused []outcome, err error) {
+func (c *connection) announce(from string, recipients []address.Address) (taken []address.Address, refused []outcome,
+	err error) {
 	lines := []string{c.mailLine(from, recipients)}
 	for _, r := range recipients {
 		lines = append(lines, "RCPT TO:<"+r.Mailbox+">")
@@ -164,7 +168,8 @@ func (c *connection) data(taken []address.Address, msg message) ([]outcome, erro
 	}
 	text := c.client.Text.DotWriter()
 	if _, err := msg.WriteTo(deadlined{text, c}); err != nil {
-		return all(taken, Deferred, 0, err.Error()), fmt.Errorf("writing the message: %w", err) // no dot: the server must forget it
+		// no dot: the server must forget it
+		return all(taken, Deferred, 0, err.Error()), fmt.Errorf("writing the message: %w", err)
 	}
 	c.patience(c.answerTimeout)
 	closed := text.Close()
@@ -173,7 +178,8 @@ func (c *connection) data(taken []address.Address, msg message) ([]outcome, erro
 	case err == nil:
 		return all(taken, Accepted, code, cut(said, maxAnswer)), nil
 	case lost(err):
-		err = fmt.Errorf("the connection died between the message and the server's answer: %w", errors.Join(closed, err))
+		err = fmt.Errorf("the connection died between the message and the server's answer: %w",
+			errors.Join(closed, err))
 		return all(taken, Unknown, 0, err.Error()), err
 	}
 	return allRejected(taken, err), nil
@@ -256,7 +262,9 @@ func noMailbox(code int, answer string) bool {
 			return false
 		}
 		answer = strings.ToLower(answer)
-		for _, phrase := range []string{"user unknown", "unknown user", "no such user", "does not exist", "mailbox unavailable", "mailbox not found", "no mailbox", "recipient unknown", "unknown recipient", "invalid recipient", "no such recipient"} {
+		for _, phrase := range []string{"user unknown", "unknown user", "no such user", "does not exist",
+			"mailbox unavailable", "mailbox not found", "no mailbox", "recipient unknown", "unknown recipient",
+			"invalid recipient", "no such recipient"} {
 			if strings.Contains(answer, phrase) {
 				return true
 			}

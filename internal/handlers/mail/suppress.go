@@ -42,9 +42,11 @@ func (h *Handler) Suppress(ctx context.Context, to, reason, detail string, expir
 	if !expires.IsZero() {
 		until = expires.UnixMilli()
 	}
-	upsert := database.Of(h.c.DB).Upsert("cmsjobs_mail_suppressions", "recipient, reason, detail, created_at, expires_at", "(?, ?, ?, ?, ?)",
+	upsert := database.Of(h.c.DB).Upsert("cmsjobs_mail_suppressions", "recipient, reason, detail, created_at, "+
+		"expires_at", "(?, ?, ?, ?, ?)",
 		"recipient", "reason", "detail", "expires_at")
-	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(upsert), a.Key(), cut(reason, 32), cut(detail, maxAnswer), h.c.Now().UnixMilli(), until)
+	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(upsert), a.Key(), cut(reason, 32), cut(detail, maxAnswer),
+		h.c.Now().UnixMilli(), until)
 	if err != nil {
 		return fmt.Errorf("suppressing an address: %w", err)
 	}
@@ -57,7 +59,8 @@ func (h *Handler) Unsuppress(ctx context.Context, to string) (bool, error) {
 	if err != nil {
 		return false, jobs.Invalid(err)
 	}
-	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("DELETE FROM cmsjobs_mail_suppressions WHERE recipient = ?"), a.Key())
+	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("DELETE FROM cmsjobs_mail_suppressions WHERE recipient = ?"),
+		a.Key())
 	if err != nil {
 		return false, fmt.Errorf("taking an address off the suppression list: %w", err)
 	}
@@ -69,8 +72,10 @@ func (h *Handler) Unsuppress(ctx context.Context, to string) (bool, error) {
 // Expired ones are left out.
 func (h *Handler) Suppressions(ctx context.Context, after string, limit int) ([]Suppression, error) {
 	var rows []suppressionRow
-	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, reason, detail, created_at, expires_at FROM cmsjobs_mail_suppressions
-		WHERE recipient > ? AND (expires_at = 0 OR expires_at > ?) ORDER BY recipient LIMIT ?`), after, h.c.Now().UnixMilli(), limit)
+	err := h.c.DB.SelectContext(ctx, &rows, h.c.DB.Rebind(`SELECT recipient, reason, detail, created_at, expires_at
+		FROM cmsjobs_mail_suppressions
+		WHERE recipient > ? AND (expires_at = 0 OR expires_at > ?) ORDER BY recipient LIMIT ?`), after,
+		h.c.Now().UnixMilli(), limit)
 	if err != nil {
 		return nil, fmt.Errorf("listing suppressed addresses: %w", err)
 	}
@@ -88,7 +93,8 @@ type suppressionRow struct {
 }
 
 func (r suppressionRow) suppression() Suppression {
-	s := Suppression{Recipient: r.Recipient, Reason: r.Reason, Detail: r.Detail, CreatedAt: time.UnixMilli(r.CreatedAt).UTC()}
+	s := Suppression{Recipient: r.Recipient, Reason: r.Reason, Detail: r.Detail,
+		CreatedAt: time.UnixMilli(r.CreatedAt).UTC()}
 	if r.ExpiresAt > 0 {
 		s.ExpiresAt = time.UnixMilli(r.ExpiresAt).UTC()
 	}
@@ -104,7 +110,8 @@ func (h *Handler) suppressed(ctx context.Context, list []address.Address) ([]out
 		for i, a := range part {
 			keys[i], byKey[a.Key()] = a.Key(), a
 		}
-		query, args, err := sqlx.In(`SELECT recipient, reason, detail FROM cmsjobs_mail_suppressions WHERE recipient IN (?) AND (expires_at = 0 OR expires_at > ?)`,
+		query, args, err := sqlx.In(`SELECT recipient, reason, detail FROM cmsjobs_mail_suppressions WHERE recipient IN
+			(?) AND (expires_at = 0 OR expires_at > ?)`,
 			keys, h.c.Now().UnixMilli())
 		if err != nil {
 			return err
@@ -114,7 +121,8 @@ func (h *Handler) suppressed(ctx context.Context, list []address.Address) ([]out
 			return fmt.Errorf("reading the suppression list: %w", err)
 		}
 		for _, r := range rows {
-			found = append(found, outcome{to: byKey[r.Recipient], status: Suppressed, answer: "on the suppression list (" + r.Reason + "): " + r.Detail})
+			found = append(found, outcome{to: byKey[r.Recipient], status: Suppressed,
+				answer: "on the suppression list (" + r.Reason + "): " + r.Detail})
 		}
 		return nil
 	})
@@ -129,10 +137,13 @@ func (h *Handler) afterwards(ctx context.Context, d *delivery, g group, outcomes
 	var trouble []error
 	for _, o := range outcomes {
 		if o.hard {
-			trouble = append(trouble, h.Suppress(ctx, o.to.Mailbox, HardBounce, o.answer, h.c.Now().Add(h.c.HardBounceExpiry)))
+			trouble = append(trouble, h.Suppress(ctx, o.to.Mailbox, HardBounce, o.answer,
+				h.c.Now().Add(h.c.HardBounceExpiry)))
 		}
 	}
-	if first := !d.logged[g.id] && slices.ContainsFunc(outcomes, func(o outcome) bool { return o.status == Accepted }); first && h.c.EmailLogs {
+	if first := !d.logged[g.id] && slices.ContainsFunc(outcomes, func(o outcome) bool {
+		return o.status == Accepted
+	}); first && h.c.EmailLogs {
 		d.logged[g.id] = true // one row a message, however many transactions it takes
 		trouble = append(trouble, h.c.Site.LogEmail(ctx, d.letter.cmsLog(g, h.c.Now())))
 	}

@@ -39,8 +39,10 @@ func (d *delivery) transaction(ctx context.Context, g group, msg message, batch 
 
 // entry is what this run writes into each row of a group.
 func (d *delivery) entry(g group, started time.Time) note {
-	return note{uuid: d.job.UUID, token: d.token, messageID: d.letter.messageID(g), sender: d.letter.from.Mailbox, subject: d.letter.content.Subject,
-		template: d.template, driver: d.transport.Driver, host: d.transport.Host, attempt: d.job.Attempt, started: started}
+	return note{uuid: d.job.UUID, token: d.token, messageID: d.letter.messageID(g), sender: d.letter.from.Mailbox,
+		subject:  d.letter.content.Subject,
+		template: d.template, driver: d.transport.Driver, host: d.transport.Host, attempt: d.job.Attempt,
+		started: started}
 }
 
 // settleWaits stand between the tries to write an answer down: what was sent must be written down, also through

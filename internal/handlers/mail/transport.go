@@ -140,7 +140,8 @@ func encryptionOf(word string, port int, own string) string {
 func (t Transport) withDriver(driver string, settings cms.Settings) (Transport, error) {
 	service := func(host, user, password string) (Transport, error) {
 		if password == "" {
-			return t, fmt.Errorf("the CMS sends mail by %s but has no key for it: enter one in its e-mail settings", driver)
+			return t, fmt.Errorf("the CMS sends mail by %s but has no key for it: enter one in its e-mail settings",
+				driver)
 		}
 		t.Driver, t.Host, t.Port, t.TLS = DriverSMTP, host, 587, TLSStart
 		t.Username, t.Password, t.foreign = user, Secret(password), false
@@ -165,11 +166,14 @@ func (t Transport) withDriver(driver string, settings cms.Settings) (Transport, 
 	case "ses":
 		region := settings.String("email_ses_region", "us-east-1")
 		if !sesRegion.MatchString(region) {
-			return t, fmt.Errorf("the CMS's setting email_ses_region is %.60q: write a region such as us-east-1", region)
+			return t, fmt.Errorf("the CMS's setting email_ses_region is %.60q: write a region such as us-east-1",
+				region)
 		}
-		return service("email-smtp."+region+".amazonaws.com", settings.String("email_ses_key", ""), sesPassword(settings["email_ses_secret"], region))
+		return service("email-smtp."+region+".amazonaws.com", settings.String("email_ses_key", ""),
+			sesPassword(settings["email_ses_secret"], region))
 	}
-	return t, fmt.Errorf("the CMS's mail driver %q cannot be used here: choose smtp with that service's SMTP host and password", driver)
+	return t, fmt.Errorf("the CMS's mail driver %q cannot be used here: choose smtp with that service's SMTP host "+
+		"and password", driver)
 }
 
 func (t Transport) withPort() (Transport, error) {
@@ -220,8 +224,10 @@ func mailServers(settings cms.Settings, env cms.Env, own Transport) []mailServer
 		ours.port = strconv.Itoa(own.Port)
 	}
 	return []mailServer{
-		{settings.String("email_host", ""), settings.String("email_port", ""), settings.String("email_username", ""), settings.String("email_password", "")},
-		{env.String("MAIL_HOST", ""), env.String("MAIL_PORT", ""), env.String("MAIL_USERNAME", ""), env.String("MAIL_PASSWORD", "")},
+		{settings.String("email_host", ""), settings.String("email_port", ""), settings.String("email_username", ""),
+			settings.String("email_password", "")},
+		{env.String("MAIL_HOST", ""), env.String("MAIL_PORT", ""), env.String("MAIL_USERNAME", ""),
+			env.String("MAIL_PASSWORD", "")},
 		ours,
 	}
 }
@@ -252,7 +258,9 @@ func foreign(servers []mailServer) bool {
 	if settings.host == "" && settings.port == "" {
 		return false
 	}
-	return !slices.ContainsFunc(servers[1:], func(s mailServer) bool { return s.host != "" && !settings.leadsAwayFrom(s) })
+	return !slices.ContainsFunc(servers[1:], func(s mailServer) bool {
+		return s.host != "" && !settings.leadsAwayFrom(s)
+	})
 }
 
 // leadsAwayFrom says that a host or port named by s is not that of weaker.

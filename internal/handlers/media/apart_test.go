@@ -41,7 +41,8 @@ func (e *elsewhere) note(list *[]picture.Format, data []byte) error {
 	return e.err
 }
 
-func (e *elsewhere) Render(ctx context.Context, m picture.Generator, data []byte, specs []picture.Spec) (picture.Result, error) {
+func (e *elsewhere) Render(ctx context.Context, m picture.Generator, data []byte, specs []picture.Spec) (
+	picture.Result, error) {
 	if err := e.note(&e.rendered, data); err != nil {
 		return picture.Result{}, err
 	}
@@ -58,7 +59,8 @@ func (e *elsewhere) Stamp(_ context.Context, m picture.Generator, data []byte, w
 func progressiveOf(t testing.TB, w, h int) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := jpegn.Encode(&b, solid(w, h, color.NRGBA{9, 120, 40, 255}), &jpegn.EncodeOptions{Progressive: true}); err != nil {
+	if err := jpegn.Encode(&b, solid(w, h, color.NRGBA{9, 120, 40, 255}), &jpegn.EncodeOptions{
+		Progressive: true}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()
@@ -97,7 +99,8 @@ func TestOnlyWhatIsUnboundedIsRenderedApart(t *testing.T) {
 	s.upload(1, "a.jpg", "image/jpeg", jpegOf(t, 400, 300))
 	s.upload(2, "b.gif", "image/gif", gifOf(t, 3))
 	s.upload(3, "c.png", "image/png", pngOf(t, solid(50, 40, color.NRGBA{1, 2, 3, 255})))
-	s.upload(4, "d.jpg", "image/jpeg", progressiveOf(t, 400, 300)) // hardly made smaller: refused by the reduced decoder
+	// hardly made smaller: refused by the reduced decoder
+	s.upload(4, "d.jpg", "image/jpeg", progressiveOf(t, 400, 300))
 	s.upload(5, "e.jpg", "image/jpeg", progressiveOf(t, 4000, 3000))
 	for id := 1; id <= 5; id++ {
 		payload := fmt.Sprintf(`{"mediaFileId":%d}`, id)
@@ -117,7 +120,8 @@ func TestOnlyWhatIsUnboundedIsRenderedApart(t *testing.T) {
 // Stamping keeps to the same rule, for the picture and for the mark.
 func TestOnlyWhatIsUnboundedIsStampedApart(t *testing.T) {
 	var lossless bytes.Buffer
-	if err := webp.Encode(&lossless, solid(90, 60, color.NRGBA{9, 9, 200, 255}), webp.Options{Lossless: true}); err != nil {
+	if err := webp.Encode(&lossless, solid(90, 60, color.NRGBA{9, 9, 200, 255}), webp.Options{
+		Lossless: true}); err != nil {
 		t.Fatal(err)
 	}
 	interlaced, err := os.ReadFile("picture/testdata/interlaced.png")

@@ -72,7 +72,8 @@ func (h *Handler) Check(ctx context.Context, o CheckOptions, progress func(done,
 	return report, remove(ctx, store, &report)
 }
 
-func (h *Handler) eachRow(ctx context.Context, filter cms.MediaFilter, each func(cms.MediaFile), progress func(done, total int64)) error {
+func (h *Handler) eachRow(ctx context.Context, filter cms.MediaFilter, each func(cms.MediaFile),
+	progress func(done, total int64)) error {
 	total, err := h.Site.CountMediaFiles(ctx, filter)
 	if err != nil {
 		return err

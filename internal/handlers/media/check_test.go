@@ -19,9 +19,12 @@ func TestOrphansAreFoundByTheSitesNames(t *testing.T) {
 		files             []string
 		orphans, unwanted int
 	}{
-		"words":         {"", "", []string{"gone-thumb.jpg", "gone-medium.jpg", "gone-large.jpg.webp", "house-large.jpg", "a-w640.jpg", "b.jpg"}, 3, 4},
-		"the CMS's":     {"", "theme", []string{"gone-150x150.jpg", "a-77x77.jpg", "a-thumb.jpg", "gone-medium.jpg"}, 1, 2},
-		"of the owner":  {"{name}_{w}_{h}.{ext}", "", []string{"gone_150_150.jpg", "gone_300_300.jpg", "gone-150x150.jpg", "x_1.jpg"}, 3, 3},
+		"words": {"", "", []string{"gone-thumb.jpg", "gone-medium.jpg", "gone-large.jpg.webp",
+			"house-large.jpg", "a-w640.jpg", "b.jpg"}, 3, 4},
+		"the CMS's": {"", "theme", []string{"gone-150x150.jpg", "a-77x77.jpg", "a-thumb.jpg", "gone-medium.jpg"},
+			1, 2},
+		"of the owner": {"{name}_{w}_{h}.{ext}", "", []string{"gone_150_150.jpg", "gone_300_300.jpg",
+			"gone-150x150.jpg", "x_1.jpg"}, 3, 3},
 		"one that ends": {"{name}-{size}", "", []string{"gone-small", "gone-medium"}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,8 @@ func tagged() []byte {
 
 func TestMetadataIsDroppedUnlessAskedForAndPlacesAlways(t *testing.T) {
 	var original bytes.Buffer
-	o := jpegn.EncodeOptions{Exif: append([]byte("Exif\x00\x00"), tagged()...), Segments: []jpegn.Segment{{Marker: 0xe2, Data: []byte("ICC_PROFILE\x00\x01\x01PROFILE-OF-COLOURS")}}}
+	o := jpegn.EncodeOptions{Exif: append([]byte("Exif\x00\x00"), tagged()...), Segments: []jpegn.Segment{
+		{Marker: 0xe2, Data: []byte("ICC_PROFILE\x00\x01\x01PROFILE-OF-COLOURS")}}}
 	if err := jpegn.Encode(&original, image.NewRGBA(image.Rect(0, 0, 400, 300)), &o); err != nil {
 		t.Fatal(err)
 	}
@@ -45,20 +46,24 @@ func TestMetadataIsDroppedUnlessAskedForAndPlacesAlways(t *testing.T) {
 		}
 		for name := range map[string]int{"a-thumb.jpg": 1, "a-large.jpg": 1} {
 			data := string(s.file(name))
-			if strings.Contains(data, "CAM") != keep || strings.Contains(data, "PROFILE-OF-COLOURS") != keep || strings.Contains(data, "GPS") {
-				t.Errorf("keep %v, %s: model %v, profile %v, place %v", keep, name, strings.Contains(data, "CAM"), strings.Contains(data, "PROFILE-OF-COLOURS"), strings.Contains(data, "GPS"))
+			if strings.Contains(data, "CAM") != keep || strings.Contains(data, "PROFILE-OF-COLOURS") != keep ||
+				strings.Contains(data, "GPS") {
+				t.Errorf("keep %v, %s: model %v, profile %v, place %v", keep, name, strings.Contains(data, "CAM"),
+					strings.Contains(data, "PROFILE-OF-COLOURS"), strings.Contains(data, "GPS"))
 			}
 		}
 	}
 }
 
 func TestCopiesInOtherFormats(t *testing.T) {
-	s := newSite(t, jobstest.SQLite, Options{Copies: []string{"webp", "avif"}, Sizes: []Size{{Name: "small", Width: 60, Height: 40}}})
+	s := newSite(t, jobstest.SQLite, Options{Copies: []string{"webp", "avif"}, Sizes: []Size{
+		{Name: "small", Width: 60, Height: 40}}})
 	s.upload(1, "a.jpg", "image/jpeg", jpegOf(t, 300, 200))
 	if out, err := s.run(`{"mediaFileId":1}`, 1); err != nil || out.Made != 3 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if !bytes.Contains(s.file("a-thumb.jpg.webp")[:16], []byte("WEBP")) || !bytes.Contains(s.file("a-thumb.jpg.avif")[:16], []byte("ftypavif")) {
+	if !bytes.Contains(s.file("a-thumb.jpg.webp")[:16], []byte("WEBP")) ||
+		!bytes.Contains(s.file("a-thumb.jpg.avif")[:16], []byte("ftypavif")) {
 		t.Error("the copies are not in their formats")
 	}
 	if r := s.record(1).Sizes["small.avif"]; r.MIME != "image/avif" || r.Width != 60 {
@@ -75,8 +80,10 @@ func TestPicturesInABucket(t *testing.T) {
 	server := httptest.NewServer(gofakes3.New(backend).Server())
 	t.Cleanup(server.Close)
 	s := newSite(t, jobstest.SQLite, Options{})
-	for key, value := range map[string]string{"media_driver": "wasabi", "media_wasabi_bucket": "pictures", "media_wasabi_default_region": "eu-1",
-		"media_wasabi_root": "top", "media_wasabi_access_key_id": "key", "media_wasabi_secret_key": "secret"} {
+	for key, value := range map[string]string{"media_driver": "wasabi", "media_wasabi_bucket": "pictures",
+		"media_wasabi_default_region": "eu-1",
+		"media_wasabi_root":           "top", "media_wasabi_access_key_id": "key",
+		"media_wasabi_secret_key": "secret"} {
 		s.setting(key, value)
 	}
 	s.handler.Open = func(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
@@ -95,7 +102,8 @@ func TestPicturesInABucket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Put(t.Context(), "top/news/a.jpg", bytes.NewReader(jpegOf(t, 900, 600)), storage.PutOptions{}); err != nil {
+	if err := store.Put(t.Context(), "top/news/a.jpg", bytes.NewReader(jpegOf(t, 900, 600)),
+		storage.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	s.exec("INSERT INTO media_files (id, name, mime_type, url) VALUES (1, 'a', 'image/jpeg', 'news/a.jpg')")
@@ -115,7 +123,8 @@ func TestSizesAreLearntFromSiblings(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, Options{})
 	s.setting("theme", "any")
 	for _, name := range []string{"a", "b", "c"} {
-		for _, file := range []string{name, name + "-150x150", name + "-540x360", name + "-400xauto", "banner-728x90-" + name} {
+		for _, file := range []string{name, name + "-150x150", name + "-540x360", name + "-400xauto",
+			"banner-728x90-" + name} {
 			s.write("news/"+file+".jpg", jpegOf(t, 8, 8))
 		}
 	}
@@ -132,7 +141,8 @@ func TestSizesAreLearntFromSiblings(t *testing.T) {
 	if out, err := s.run(`{"mediaFileId":1}`, 1); err != nil || out.Made != 3 {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	for url, want := range map[string]string{"news/new-150x150.jpg": "(150,150)", "news/new-540x360.jpg": "(540,360)", "news/new-400xauto.jpg": "(400,400)"} {
+	for url, want := range map[string]string{"news/new-150x150.jpg": "(150,150)", "news/new-540x360.jpg": "(540,360)",
+		"news/new-400xauto.jpg": "(400,400)"} {
 		if got := s.size(url); got != want {
 			t.Errorf("%s is %q", url, got)
 		}

@@ -25,8 +25,10 @@ import (
 
 const schema = `
 CREATE TABLE settings (id INTEGER PRIMARY KEY, ` + "%key%" + ` VARCHAR(191) NOT NULL, value TEXT);
-CREATE TABLE media_files (id INTEGER PRIMARY KEY, user_id INTEGER, name VARCHAR(255) NOT NULL, folder_id INTEGER DEFAULT 0,
-  mime_type VARCHAR(120), size INTEGER, url VARCHAR(255) NOT NULL, options TEXT, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL,
+CREATE TABLE media_files (id INTEGER PRIMARY KEY, user_id INTEGER, name VARCHAR(255) NOT NULL, folder_id INTEGER DEFAULT
+	0,
+  mime_type VARCHAR(120), size INTEGER, url VARCHAR(255) NOT NULL, options TEXT, created_at TIMESTAMP NULL, updated_at
+	TIMESTAMP NULL,
   deleted_at TIMESTAMP NULL, visibility VARCHAR(255) NOT NULL DEFAULT 'public')`
 
 // site is a CMS with a database, a folder and a handler on it.
@@ -84,7 +86,8 @@ func (s *site) setting(key, value string) {
 		quoted = "`key`"
 	}
 	s.exec("DELETE FROM settings WHERE "+quoted+" = ?", key)
-	s.exec("INSERT INTO settings (id, "+quoted+", value) SELECT COALESCE(MAX(id), 0) + 1, ?, ? FROM settings", key, value)
+	s.exec("INSERT INTO settings (id, "+quoted+", value) SELECT COALESCE(MAX(id), 0) + 1, ?, ? FROM settings", key,
+		value)
 }
 
 // upload puts a file and its row there, made an hour ago.
@@ -205,17 +208,20 @@ func TestWithoutACMSTheSpecificationsSizesAreMade(t *testing.T) {
 			s := newSite(t, engine, Options{Placeholder: true})
 			s.upload(123, "media/2024/01/image.jpg", "image/jpeg", jpegOf(t, 1600, 1000))
 			s.exec(`UPDATE media_files SET options = '{"alt":"kept"}' WHERE id = 123`)
-			out, err := s.run(`{"mediaFileId":123,"filePath":"/storage/media/2024/01/image.jpg","mimeType":"image/jpeg"}`, 1)
+			out, err := s.run(
+				`{"mediaFileId":123,"filePath":"/storage/media/2024/01/image.jpg","mimeType":"image/jpeg"}`, 1)
 			if err != nil || out.Made != 3 {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			for url, want := range map[string]string{"image-thumb.jpg": "(150,150)", "image-medium.jpg": "(300,300)", "image-large.jpg": "(800,500)"} {
+			for url, want := range map[string]string{"image-thumb.jpg": "(150,150)", "image-medium.jpg": "(300,300)",
+				"image-large.jpg": "(800,500)"} {
 				if got := s.size("media/2024/01/" + url); got != want {
 					t.Errorf("%s is %s, want %s", url, got, want)
 				}
 			}
 			r := s.record(123)
-			if r.Width != 1600 || r.Height != 1000 || r.Sizes["large"].Height != 500 || r.BlurHash == "" || !strings.HasPrefix(r.Placeholder, "data:image/jpeg;base64,") {
+			if r.Width != 1600 || r.Height != 1000 || r.Sizes["large"].Height != 500 || r.BlurHash == "" ||
+				!strings.HasPrefix(r.Placeholder, "data:image/jpeg;base64,") {
 				t.Errorf("record %+v", r)
 			}
 			if string(s.options(123)["alt"]) != `"kept"` {
@@ -246,7 +252,8 @@ func TestTheCMSsSizesAndNamesAreUsed(t *testing.T) {
 	}
 	for url, want := range map[string]string{
 		"news/a.b-150x150.jpg": "(150,150)", "news/a.b-200x375.jpg": "(200,375)", "news/a.b-320xauto.jpg": "(320,200)",
-		"news/a.b-400xauto.jpg": "(400,250)", "news/a.b-150x150.jpg.webp": "(150,150)", "news/a.b-1x1.jpg": "", "news/a.b-5000xauto.jpg": "",
+		"news/a.b-400xauto.jpg": "(400,250)", "news/a.b-150x150.jpg.webp": "(150,150)", "news/a.b-1x1.jpg": "",
+		"news/a.b-5000xauto.jpg": "",
 	} {
 		if got := s.size(url); got != want {
 			t.Errorf("%s is %q, want %q", url, got, want)
@@ -307,7 +314,9 @@ func TestFailuresAreMarkedAndSuccessUnmarks(t *testing.T) {
 		t.Errorf("fixed: %v, record %+v", err, s.record(2))
 	}
 	s.upload(3, "slow.jpg", "image/jpeg", jpegOf(t, 400, 400))
-	s.handler.Open = func(context.Context, cms.MediaPlace) (storage.Store, error) { return nil, context.DeadlineExceeded }
+	s.handler.Open = func(context.Context, cms.MediaPlace) (storage.Store, error) {
+		return nil, context.DeadlineExceeded
+	}
 	s.handler.opened = nil
 	if err := s.runOut(3); err == nil || s.record(3).Error == "" {
 		t.Errorf("the last attempt ran out of time: %v, record %+v", err, s.record(3))
@@ -348,14 +357,17 @@ func TestNothingLeavesTheUploads(t *testing.T) {
 	if err := os.Symlink(outside, filepath.Join(s.uploads, "link.jpg")); err != nil {
 		t.Fatal(err)
 	}
-	s.exec("INSERT INTO media_files (id, name, mime_type, url) VALUES (1, 'x', 'image/jpeg', '../../outside.jpg'), (2, 'x', 'image/jpeg', 'link.jpg')")
+	s.exec("INSERT INTO media_files (id, name, mime_type, url) VALUES (1, 'x', 'image/jpeg', '../../outside.jpg'), " +
+		"(2, 'x', 'image/jpeg', 'link.jpg')")
 	for _, payload := range []string{`{"mediaFileId":1}`, `{"mediaFileId":2}`} {
 		if out, err := s.run(payload, 1); err == nil {
 			t.Errorf("%s was processed: %+v", payload, out)
 		}
 	}
-	for i, key := range []string{"../x.jpg", "/etc/x.jpg", `a\b.jpg`, "a//b.jpg", "./x.jpg", "a/../../x.jpg"} { // no such key will ever be
-		s.exec(fmt.Sprintf("INSERT INTO media_files (id, name, mime_type, url) VALUES (%d, 'x', 'image/jpeg', '%s')", 10+i, key))
+	// no such key will ever be
+	for i, key := range []string{"../x.jpg", "/etc/x.jpg", `a\b.jpg`, "a//b.jpg", "./x.jpg", "a/../../x.jpg"} {
+		s.exec(fmt.Sprintf("INSERT INTO media_files (id, name, mime_type, url) VALUES (%d, 'x', 'image/jpeg', '%s')",
+			10+i, key))
 		if out, err := s.run(fmt.Sprintf(`{"mediaFileId":%d}`, 10+i), 1); !jobs.IsPermanent(err) {
 			t.Errorf("%s is tried again: %+v, %v", key, out, err)
 		}
@@ -379,7 +391,8 @@ func testRegenerateAndCheckARealCMS(t *testing.T, engine jobstest.Engine) {
 		t.Fatal(err)
 	}
 	s := withHandler(t, &cms.Site{DB: db.DB, Root: t.TempDir(), Env: cms.Env{}}, Options{})
-	if out, err := exec.Command("cp", "-r", jobstest.Fixture(t, "storage")+"/.", s.uploads).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-r", jobstest.Fixture(t, "storage")+"/.",
+		s.uploads).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
 	before, err := s.handler.Check(t.Context(), CheckOptions{}, func(int64, int64) {})
@@ -394,14 +407,16 @@ func testRegenerateAndCheckARealCMS(t *testing.T, engine jobstest.Engine) {
 	if s.size("news/1-150x150.jpg") != "(150,150)" || s.record(1).Format != "png" {
 		t.Errorf("news/1.jpg, which is a PNG: %s, %+v", s.size("news/1-150x150.jpg"), s.record(1))
 	}
-	end, err = s.handler.Regenerate(t.Context(), RegenerateOptions{OnlyMissing: true, Filter: cms.MediaFilter{After: "10"}}, func(Progress) {})
+	end, err = s.handler.Regenerate(t.Context(), RegenerateOptions{OnlyMissing: true, Filter: cms.MediaFilter{
+		After: "10"}}, func(Progress) {})
 	if err != nil || end.Total != 25 || end.Made != 0 {
 		t.Errorf("again from 10 on: %+v, %v", end, err)
 	}
 	s.write("news/old-150x150.jpg", jpegOf(t, 10, 10))
 	s.write("news/2-77x77.jpg", jpegOf(t, 10, 10))
 	after, err := s.handler.Check(t.Context(), CheckOptions{Remove: true}, func(int64, int64) {})
-	if err != nil || len(after.Missing) != 0 || after.Removed != 1 || s.size("news/old-150x150.jpg") != "" || s.size("news/2-77x77.jpg") == "" {
+	if err != nil || len(after.Missing) != 0 || after.Removed != 1 || s.size("news/old-150x150.jpg") != "" ||
+		s.size("news/2-77x77.jpg") == "" {
 		t.Errorf("after: %+v, %v", after, err)
 	}
 }

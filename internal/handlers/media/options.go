@@ -138,7 +138,8 @@ func (o Options) Validate() error {
 func (o Options) validateSizes() error {
 	for _, s := range o.Sizes {
 		if s.Width < 0 || s.Height < 0 || s.Width == 0 && s.Height == 0 || max(s.Width, s.Height) > maxSide {
-			return fmt.Errorf("media size %q of %d×%d: sides are 1 to %d pixels, one of them may be 0", s.Name, s.Width, s.Height, maxSide)
+			return fmt.Errorf("media size %q of %d×%d: sides are 1 to %d pixels, one of them may be 0", s.Name,
+				s.Width, s.Height, maxSide)
 		}
 	}
 	for _, w := range o.Widths {

@@ -22,7 +22,8 @@ func (p plan) namePattern() *regexp.Regexp {
 		sizes = append(sizes, regexp.QuoteMeta(s.Name))
 	}
 	const side = `(?:\d+|auto)`
-	pattern := strings.NewReplacer(`\{name\}`, "(.+)", `\{size\}`, "(?:"+strings.Join(sizes, "|")+")", `\{w\}`, side, `\{h\}`, side,
+	pattern := strings.NewReplacer(`\{name\}`, "(.+)", `\{size\}`, "(?:"+strings.Join(sizes, "|")+")", `\{w\}`, side,
+		`\{h\}`, side,
 		`\.\{ext\}`, `(\.[A-Za-z0-9]+)`).Replace(regexp.QuoteMeta(p.name))
 	return regexp.MustCompile("^" + pattern + `(?:\.webp|\.avif)?$`)
 }

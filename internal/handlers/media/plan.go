@@ -140,7 +140,8 @@ func (p plan) renditions(url string, width int, focus *picture.Point) []wanted {
 		name := p.fileName(url, s)
 		list = append(list, wanted{size: s.Name, url: name, spec: spec})
 		for _, f := range p.copies {
-			list = append(list, wanted{size: s.Name + "." + string(f), url: name + "." + f.Extension(), spec: spec, format: f})
+			list = append(list, wanted{size: s.Name + "." + string(f), url: name + "." + f.Extension(), spec: spec,
+				format: f})
 		}
 	}
 	for _, s := range p.sizes {

@@ -22,6 +22,7 @@ func (r *Record) preview(img image.Image) error {
 	if err := jpeg.Encode(&b, flat, &jpeg.Options{Quality: 40}); err != nil {
 		return fmt.Errorf("encoding the placeholder: %w", err)
 	}
-	r.BlurHash, r.Placeholder = blurHash(flat, 4, 3), "data:image/jpeg;base64,"+base64.StdEncoding.EncodeToString(b.Bytes())
+	r.BlurHash, r.Placeholder = blurHash(flat, 4, 3), "data:image/jpeg;base64,"+
+		base64.StdEncoding.EncodeToString(b.Bytes())
 	return nil
 }

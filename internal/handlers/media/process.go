@@ -103,7 +103,8 @@ func (h *Handler) look(ctx context.Context, p plan, file cms.MediaFile, force bo
 		return nil, fmt.Errorf("looking for the original: %w", err)
 	}
 	if info.Size > h.Options.Limits.FileBytes {
-		return nil, fmt.Errorf("%w: %d bytes are more than %d", picture.ErrTooLarge, info.Size, h.Options.Limits.FileBytes)
+		return nil, fmt.Errorf("%w: %d bytes are more than %d", picture.ErrTooLarge, info.Size,
+			h.Options.Limits.FileBytes)
 	}
 	w := &work{plan: p, file: file, store: store, modified: info.Modified, force: force}
 	w.source = Source{Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
@@ -187,7 +188,8 @@ func (h *Handler) make(ctx context.Context, w *work, out Outcome) (Outcome, erro
 
 func (w *work) newRecord(at time.Time) Record {
 	width, height := w.header.Size()
-	return Record{Source: w.source, Plan: w.plan.digest(), Width: width, Height: height, Format: string(w.header.Format),
+	return Record{Source: w.source, Plan: w.plan.digest(), Width: width, Height: height,
+		Format: string(w.header.Format),
 		Frames: w.header.Frames, Partial: w.header.Partial, Sizes: map[string]RenditionRecord{}, ProcessedAt: &at}
 }
 
@@ -205,7 +207,8 @@ func (w *work) sortOut(ctx context.Context, record *Record) (missing []wanted, e
 			if err != nil {
 				return nil, err
 			}
-			record.Sizes[want.size] = RenditionRecord{URL: want.url, Width: width, Height: height, Bytes: int(info.Size), MIME: w.format(want).MIME()}
+			record.Sizes[want.size] = RenditionRecord{URL: want.url, Width: width, Height: height,
+				Bytes: int(info.Size), MIME: w.format(want).MIME()}
 			continue
 		}
 		missing = append(missing, want)
@@ -223,8 +226,9 @@ func (w *work) format(want wanted) picture.Format {
 // maker keeps to decoders that bound themselves where there is another process
 // for all else.
 func (w *work) maker(o Options) picture.Generator {
-	return picture.Generator{Limits: o.Limits, Encoding: w.plan.encoding, Preview: w.plan.preview, Animations: w.plan.animations,
-		Bounded: o.Apart != nil}
+	return picture.Generator{Limits: o.Limits, Encoding: w.plan.encoding, Preview: w.plan.preview,
+		Animations: w.plan.animations,
+		Bounded:    o.Apart != nil}
 }
 
 func (w *work) render(ctx context.Context, o Options, missing []wanted) (picture.Result, error) {
@@ -248,6 +252,7 @@ func (w *work) put(ctx context.Context, want wanted, r picture.Rendition, record
 	if err := w.store.Put(ctx, w.plan.place.Key(want.url), bytes.NewReader(r.Data), o); err != nil {
 		return fmt.Errorf("writing %s: %w", want.url, err)
 	}
-	record.Sizes[want.size] = RenditionRecord{URL: want.url, Width: r.Width, Height: r.Height, Bytes: len(r.Data), MIME: r.Format.MIME()}
+	record.Sizes[want.size] = RenditionRecord{URL: want.url, Width: r.Width, Height: r.Height, Bytes: len(r.Data),
+		MIME: r.Format.MIME()}
 	return nil
 }

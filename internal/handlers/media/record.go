@@ -67,7 +67,8 @@ func focusOf(options string) *picture.Point {
 	var outer struct {
 		Focus *struct{ X, Y *float64 } `json:"focus"`
 	}
-	if json.Unmarshal([]byte(options), &outer) != nil || outer.Focus == nil || outer.Focus.X == nil || outer.Focus.Y == nil {
+	if json.Unmarshal([]byte(options), &outer) != nil || outer.Focus == nil || outer.Focus.X == nil ||
+		outer.Focus.Y == nil {
 		return nil
 	}
 	p := picture.Point{X: *outer.Focus.X, Y: *outer.Focus.Y}

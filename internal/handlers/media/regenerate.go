@@ -64,7 +64,8 @@ type done struct {
 	err     error
 }
 
-func (h *Handler) regeneratePage(ctx context.Context, plan plan, rows []cms.MediaFile, force bool, p *Progress, progress func(Progress)) error {
+func (h *Handler) regeneratePage(ctx context.Context, plan plan, rows []cms.MediaFile, force bool, p *Progress,
+	progress func(Progress)) error {
 	ends := make(chan done, len(rows))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(h.Options.AtOnce)

@@ -84,7 +84,8 @@ func TestMailPassesManyUploads(t *testing.T) {
 	for id := range uploads {
 		url := fmt.Sprintf("%d.jpg", id+1)
 		s.upload(id+1, url, "image/jpeg", data)
-		waiting = append(waiting, ProcessImage.New(ProcessImagePayload{MediaFileID: ID(fmt.Sprint(id + 1)), FilePath: url}))
+		waiting = append(waiting,
+			ProcessImage.New(ProcessImagePayload{MediaFileID: ID(fmt.Sprint(id + 1)), FilePath: url}))
 	}
 	for n := range letters {
 		waiting = append(waiting, letter.New(struct{ N int }{int(n)}))
@@ -132,7 +133,8 @@ func (s *site) work(store *queue.Store, registry *jobs.Registry) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Minute)
 	defer cancel()
-	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Queues: []string{"cmsjobs", "default"}, Slots: 8,
+	w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now, Queues: []string{
+		"cmsjobs", "default"}, Slots: 8,
 		Lease: 90 * time.Second, PollMin: 5 * time.Millisecond, PollMax: 50 * time.Millisecond, StopWhenEmpty: true})
 	if err != nil {
 		s.t.Fatal(err)

@@ -69,7 +69,8 @@ func (h *Handler) applyWatermark(ctx context.Context, w *work) error {
 	if err != nil {
 		return fmt.Errorf("reading the watermark: %w", err)
 	}
-	p := picture.Watermark{Mark: file, Percent: mark.Percent, Opacity: mark.Opacity, Position: picture.Position(mark.Position), X: mark.X, Y: mark.Y}
+	p := picture.Watermark{Mark: file, Percent: mark.Percent, Opacity: mark.Opacity,
+		Position: picture.Position(mark.Position), X: mark.X, Y: mark.Y}
 	stamped, err := w.stamped(ctx, h.Options, p)
 	if errors.Is(err, picture.ErrTooLarge) {
 		h.Logger.WarnContext(ctx, "picture is too large for a watermark", "event", "media.watermark_skipped",

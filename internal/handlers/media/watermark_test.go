@@ -76,7 +76,8 @@ func TestAWatermarkIsStampedOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, far := fmt.Sprint(img.At(280, 180)), fmt.Sprint(img.At(20, 20)); got != "{127 0 127 255}" || far != "{0 0 255 255}" {
+	if got, far := fmt.Sprint(img.At(280, 180)), fmt.Sprint(img.At(20, 20)); got != "{127 0 127 255}" ||
+		far != "{0 0 255 255}" {
 		t.Errorf("under the mark it is %s, far from it %s", got, far)
 	}
 	mark := s.file("mark.png")

@@ -76,7 +76,8 @@ func (c Config) check(channel Channel) error {
 			return errors.New("it needs the chat that the bot writes to")
 		}
 	default:
-		return fmt.Errorf("its type is %q; known are mail, cms, slack, discord, telegram, teams and generic", channel.Type)
+		return fmt.Errorf("its type is %q; known are mail, cms, slack, discord, telegram, teams and generic",
+			channel.Type)
 	}
 	if c.Client == nil {
 		return errors.New("no HTTP client is configured")
@@ -98,7 +99,8 @@ func (h *Handler) sendTo(ctx context.Context, p Payload) error {
 	if reached, err := h.reaches(ctx, *channel); err != nil {
 		return fmt.Errorf("asking whom %s reaches: %w", channel, err)
 	} else if !reached {
-		return jobs.SetResult(ctx, Result{Note: "nobody was mailed: the CMS's setting admin_email and mail.admin are empty"})
+		return jobs.SetResult(ctx, Result{Note: "nobody was mailed: the CMS's setting admin_email and mail.admin are " +
+			"empty"})
 	}
 	if err := h.by(ctx, *channel, p); err != nil {
 		return fmt.Errorf("telling %s: %w", channel, err)
@@ -162,14 +164,17 @@ func (h *Handler) request(c Channel, p Payload) (string, any) {
 		return c.URL, map[string]any{"text": strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(plain)}
 	case TypeDiscord:
 		// An error's text must not ping anybody.
-		return c.URL, map[string]any{"content": cut(plain, 2000), "allowed_mentions": map[string]any{"parse": []string{}}}
+		return c.URL, map[string]any{"content": cut(plain, 2000), "allowed_mentions": map[string]any{
+			"parse": []string{}}}
 	case TypeTelegram:
 		return strings.TrimRight(c.URL, "/") + "/sendMessage",
-			map[string]any{"chat_id": c.Chat, "text": cut(plain, 4096), "link_preview_options": map[string]any{"is_disabled": true}}
+			map[string]any{"chat_id": c.Chat, "text": cut(plain, 4096), "link_preview_options": map[string]any{
+				"is_disabled": true}}
 	case TypeTeams:
 		return c.URL, teamsCard(title, p)
 	}
-	return c.URL, map[string]any{"title": p.Title, "message": p.Message, "level": levelName(p.Level), "topic": p.topic(), "count": max(p.Count, 1),
+	return c.URL, map[string]any{"title": p.Title, "message": p.Message, "level": levelName(p.Level),
+		"topic": p.topic(), "count": max(p.Count, 1),
 		"url": p.URL, "site": h.c.Site, "at": h.c.Now().UTC().Format(time.RFC3339)}
 }
 
@@ -192,7 +197,9 @@ func teamsCard(title string, p Payload) any {
 	if p.URL != "" {
 		card["actions"] = []any{map[string]any{"type": "Action.OpenUrl", "title": "View", "url": p.URL}}
 	}
-	return map[string]any{"type": "message", "attachments": []any{map[string]any{"contentType": "application/vnd.microsoft.card.adaptive", "content": card}}}
+	return map[string]any{
+		"type": "message", "attachments": []any{
+			map[string]any{"contentType": "application/vnd.microsoft.card.adaptive", "content": card}}}
 }
 
 // post sends JSON. Its errors name the host only: the path is the secret.
@@ -225,7 +232,8 @@ func (h *Handler) post(ctx context.Context, address string, body any) error {
 	case status >= 200 && status <= 299:
 		return nil
 	case status == http.StatusTooManyRequests:
-		if seconds, e := strconv.ParseFloat(answer.Header.Get("Retry-After"), 64); e == nil && seconds >= 0 && seconds < 3600 {
+		if seconds, e := strconv.ParseFloat(answer.Header.Get("Retry-After"), 64); e == nil && seconds >= 0 &&
+			seconds < 3600 {
 			return jobs.RetryAfter(err, time.Duration((seconds+1)*float64(time.Second)))
 		}
 		return err

@@ -17,7 +17,9 @@ func TestAChangeOfAConditionIsNeverHeldBack(t *testing.T) {
 	var posts atomic.Int64
 	chat := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
 	defer chat.Close()
-	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Type: notify.TypeCMS}, notify.Channel{Type: notify.TypeGeneric, URL: chat.URL}, notify.Channel{Name: "calm", Type: notify.TypeGeneric, URL: chat.URL, MinLevel: notify.Error})
+	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Type: notify.TypeCMS}, notify.Channel{
+		Type: notify.TypeGeneric, URL: chat.URL}, notify.Channel{Name: "calm", Type: notify.TypeGeneric, URL: chat.URL,
+		MinLevel: notify.Error})
 	p := notify.Payload{Topic: "condition:no_worker", Title: "No worker runs", Level: notify.Warning}
 	for _, uuid := range []string{"a", "b", "c"} {
 		r, next, err := h.run(uuid, notify.Condition(p, false))

@@ -178,12 +178,14 @@ func JobFailed(job jobs.Job, message, url string) (jobs.Spec, bool) {
 	if job.Type == Send.Name || metadata.Cause == Send.Name {
 		return jobs.Spec{}, false
 	}
-	return Send.New(Payload{Topic: "job.failed:" + job.Type, Title: job.Type + " failed", Message: message, Level: Error, URL: url}), true
+	return Send.New(Payload{Topic: "job.failed:" + job.Type, Title: job.Type + " failed", Message: message,
+		Level: Error, URL: url}), true
 }
 
 // ScheduleMissed is the notification of a schedule entry that did not run.
 func ScheduleMissed(entry, message, url string) jobs.Spec {
-	return Send.New(Payload{Topic: "schedule.missed:" + entry, Title: "The schedule " + entry + " was missed", Message: message, Level: Warning, URL: url})
+	return Send.New(Payload{Topic: "schedule.missed:" + entry, Title: "The schedule " + entry + " was missed",
+		Message: message, Level: Warning, URL: url})
 }
 
 // BackupMade is the notification of a good backup, for those who want each.
@@ -228,5 +230,6 @@ func (h *Handler) Direct(ctx context.Context, p Payload) error {
 
 // BackupBad is the notification of a backup that failed or cannot be trusted.
 func BackupBad(message, url string) jobs.Spec {
-	return Send.New(Payload{Topic: "backup.bad", Title: "The backup is not good", Message: message, Level: Error, URL: url})
+	return Send.New(Payload{Topic: "backup.bad", Title: "The backup is not good", Message: message, Level: Error,
+		URL: url})
 }

@@ -45,9 +45,12 @@ func newTestSite(t *testing.T, engine jobstest.Engine, channels ...notify.Channe
 	t.Helper()
 	db := jobstest.Migrated(t, engine)
 	site := &cms.Site{DB: db.DB}
-	h := &testSite{t: t, registry: jobs.NewRegistry(), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC), admins: []string{"zoe@example.com"}}
-	handler, err := notify.New(notify.Config{DB: db.DB, Channels: channels, Site: "Example", CMS: site, Now: h.clock, Logger: slog.New(slog.DiscardHandler),
-		Client:         outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}),
+	h := &testSite{t: t, registry: jobs.NewRegistry(), now: time.Date(2026, 3, 1, 9, 0, 0, 0, time.UTC),
+		admins: []string{"zoe@example.com"}}
+	handler, err := notify.New(notify.Config{DB: db.DB, Channels: channels, Site: "Example", CMS: site, Now: h.clock,
+		Logger: slog.New(slog.DiscardHandler),
+		Client: outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{
+			netip.MustParsePrefix("127.0.0.0/8")}}),
 		Administrators: func(context.Context) ([]string, error) { return h.admins, nil },
 		Mail: func(to []string, template string, data map[string]any) jobs.Spec {
 			raw, err := json.Marshal(map[string]any{"to": to, "template": template, "data": data})
@@ -90,14 +93,16 @@ func (h *testSite) run(uuid string, n jobs.Spec) (notify.Result, []jobs.Spec, er
 }
 
 func failed(n int) jobs.Spec {
-	job, _ := notify.JobFailed(jobs.Job{Type: "sitemap.generate"}, fmt.Sprintf("it failed: %d", n), "https://example.com/jobs")
+	job, _ := notify.JobFailed(jobs.Job{Type: "sitemap.generate"}, fmt.Sprintf("it failed: %d", n),
+		"https://example.com/jobs")
 	return job
 }
 
 func TestOneMessageOfATopicAnHour(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			h, _ := newTestSite(t, engine, notify.Channel{Type: notify.TypeMail}, notify.Channel{Type: notify.TypeCMS, MinLevel: notify.Error})
+			h, _ := newTestSite(t, engine, notify.Channel{Type: notify.TypeMail}, notify.Channel{
+				Type: notify.TypeCMS, MinLevel: notify.Error})
 			r, next, err := h.run("u1", failed(1))
 			if err != nil || len(next) != 2 || r.Held {
 				t.Fatalf("the first: %+v, %d jobs, %v", r, len(next), err)
@@ -125,7 +130,8 @@ func TestOneMessageOfATopicAnHour(t *testing.T) {
 			}
 			h.pass(10 * time.Minute)
 			_, next, err = h.run("digest", digest)
-			if err != nil || len(next) != 2 || !strings.Contains(string(next[0].Data), `"count":5`) || !strings.Contains(string(next[0].Data), "it failed: 6") {
+			if err != nil || len(next) != 2 || !strings.Contains(string(next[0].Data), `"count":5`) ||
+				!strings.Contains(string(next[0].Data), "it failed: 6") {
 				t.Fatalf("the digest: %v, %v", next, err)
 			}
 			if _, again, _ := h.run("digest", digest); len(again) != 2 {
@@ -183,11 +189,17 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 	}))
 	defer server.Close()
 	h, site := newTestSite(t, jobstest.SQLite,
-		notify.Channel{Type: notify.TypeSlack, URL: server.URL + "/slack/secret"}, notify.Channel{Type: notify.TypeDiscord, URL: server.URL + "/discord"},
-		notify.Channel{Type: notify.TypeTelegram, URL: server.URL + "/bot1:abc", Chat: "-100"}, notify.Channel{Type: notify.TypeTeams, URL: server.URL + "/teams"},
-		notify.Channel{Type: notify.TypeGeneric, URL: server.URL + "/plain"}, notify.Channel{Type: notify.TypeCMS}, notify.Channel{Name: "loud", Type: notify.TypeMail, To: []string{"a@b.c"}})
-	site.DB.MustExec(`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title TEXT, description TEXT, action_label TEXT, action_url TEXT, created_at TEXT, updated_at TEXT)`)
-	_, next, err := h.run("u", notify.Send.New(notify.Payload{Title: "Backup <bad>", Message: "disk & \"quotes\" @everyone", Level: notify.Error, URL: "https://example.com/b"}))
+		notify.Channel{Type: notify.TypeSlack, URL: server.URL + "/slack/secret"}, notify.Channel{
+			Type: notify.TypeDiscord, URL: server.URL + "/discord"},
+		notify.Channel{Type: notify.TypeTelegram, URL: server.URL + "/bot1:abc", Chat: "-100"}, notify.Channel{
+			Type: notify.TypeTeams, URL: server.URL + "/teams"},
+		notify.Channel{Type: notify.TypeGeneric, URL: server.URL + "/plain"}, notify.Channel{Type: notify.TypeCMS},
+		notify.Channel{Name: "loud", Type: notify.TypeMail, To: []string{"a@b.c"}})
+	site.DB.MustExec(`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title TEXT, description TEXT,
+		action_label TEXT, action_url TEXT, created_at TEXT, updated_at TEXT)`)
+	_, next,
+		err := h.run("u", notify.Send.New(notify.Payload{Title: "Backup <bad>", Message: "disk & \"quotes\" @everyone",
+		Level: notify.Error, URL: "https://example.com/b"}))
 	if err != nil || len(next) != 7 {
 		t.Fatalf("%d jobs, %v", len(next), err)
 	}
@@ -202,7 +214,8 @@ func TestEachChannelGetsItsFormat(t *testing.T) {
 		}
 		mail = append(mail, after...)
 	}
-	for path, name := range map[string]string{"/slack/secret": "slack", "/discord": "discord", "/bot1:abc/sendMessage": "telegram", "/teams": "teams", "/plain": "generic"} {
+	for path, name := range map[string]string{"/slack/secret": "slack", "/discord": "discord",
+		"/bot1:abc/sendMessage": "telegram", "/teams": "teams", "/plain": "generic"} {
 		golden(t, name, got[path])
 	}
 	if len(mail) != 1 || mail[0].Type != "mail.send" || !strings.Contains(string(mail[0].Data), `"a@b.c"`) {
@@ -224,7 +237,8 @@ func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
 		w.WriteHeader(int(status.Load()))
 	}))
 	defer server.Close()
-	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Name: "team", Type: notify.TypeSlack, URL: server.URL + "/T0/secret"},
+	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Name: "team", Type: notify.TypeSlack, URL: server.URL +
+		"/T0/secret"},
 		notify.Channel{Name: "inside", Type: notify.TypeSlack, URL: "http://10.0.0.1/T0/secret"})
 	for want, check := range map[int]func(error) bool{
 		429: func(err error) bool { wait, ok := jobs.AsRetryAfter(err); return ok && wait == 8*time.Second },
@@ -237,17 +251,22 @@ func TestAChannelsErrorHidesItsAddressAndSaysHowToGoOn(t *testing.T) {
 			t.Errorf("%d: %v", want, err)
 		}
 	}
-	if _, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "inside"})); !jobs.IsPermanent(err) || strings.Contains(err.Error(), "secret") {
+	if _, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "inside"})); !jobs.IsPermanent(
+		err) || strings.Contains(err.Error(), "secret") {
 		t.Errorf("a private address: %v", err)
 	}
-	if r, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "gone"})); err != nil || r.Note == "" {
+	if r, _, err := h.run("u", notify.Send.New(notify.Payload{Title: "t", Channel: "gone"})); err != nil ||
+		r.Note == "" {
 		t.Errorf("a channel that was removed: %+v, %v", r, err)
 	}
 }
 
 func TestBadChannelsAreRefusedAtStart(t *testing.T) {
-	for _, c := range []notify.Channel{{Type: "pigeon"}, {Type: notify.TypeSlack}, {Type: notify.TypeTelegram}, {Type: notify.TypeMail}, {Type: notify.TypeCMS}, {Type: notify.TypeSlack, URL: "https://x.example", MinLevel: "loud"}} {
-		if _, err := notify.New(notify.Config{DB: jobstest.Migrated(t, jobstest.SQLite).DB, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Channels: []notify.Channel{c}}); err == nil {
+	for _, c := range []notify.Channel{{Type: "pigeon"}, {Type: notify.TypeSlack}, {Type: notify.TypeTelegram},
+		{Type: notify.TypeMail}, {Type: notify.TypeCMS}, {Type: notify.TypeSlack, URL: "https://x.example",
+			MinLevel: "loud"}} {
+		if _, err := notify.New(notify.Config{DB: jobstest.Migrated(t, jobstest.SQLite).DB, Now: time.Now,
+			Logger: slog.New(slog.DiscardHandler), Channels: []notify.Channel{c}}); err == nil {
 			t.Errorf("%+v is taken", c)
 		}
 	}

@@ -40,7 +40,8 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
 	if !g.open {
 		// Each one that is held sees to it that the digest comes; the key keeps
 		// all but the first out.
-		jobs.FollowUp(ctx, Send.New(Payload{Topic: p.topic(), Digest: true, Level: p.Level, URL: p.URL}).In(g.wait).Unique(g.key))
+		jobs.FollowUp(ctx, Send.New(Payload{Topic: p.topic(), Digest: true, Level: p.Level, URL: p.URL}).In(
+			g.wait).Unique(g.key))
 		return jobs.SetResult(ctx, Result{Held: true})
 	}
 	return h.fanOut(ctx, p)
@@ -140,11 +141,14 @@ func (h *Handler) locked(ctx context.Context, topic string, change func(*row)) e
 	}
 	return database.InTx(ctx, h.c.DB, "noting a notification", func(tx *sqlx.Tx) error {
 		var r row
-		if err := tx.GetContext(ctx, &r, tx.Rebind("SELECT notified_at, notified_by, notified_count, held, held_title, held_message FROM cmsjobs_notifications WHERE topic = ?"+database.Of(tx).ForUpdate), topic); err != nil {
+		if err := tx.GetContext(ctx, &r, tx.Rebind("SELECT notified_at, notified_by, notified_count, held, "+
+			"held_title, held_message FROM cmsjobs_notifications WHERE topic = ?"+database.Of(tx).ForUpdate),
+			topic); err != nil {
 			return err
 		}
 		change(&r)
-		_, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_notifications SET notified_at = ?, notified_by = ?, notified_count = ?, held = ?, held_title = ?, held_message = ? WHERE topic = ?"),
+		_, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_notifications SET notified_at = ?, notified_by = ?, "+
+			"notified_count = ?, held = ?, held_title = ?, held_message = ? WHERE topic = ?"),
 			r.ToldAt, r.ToldBy, r.ToldCount, r.Held, r.Title, r.Message, topic)
 		return err
 	})
@@ -156,7 +160,8 @@ func (h *Handler) makeRow(ctx context.Context, topic string) error {
 	if !errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
-	insert := database.Of(h.c.DB).InsertIgnore("cmsjobs_notifications", "topic, notified_at, notified_by, notified_count, held, held_title, held_message", "(?, 0, '', 0, 0, '', '')")
+	insert := database.Of(h.c.DB).InsertIgnore("cmsjobs_notifications", "topic, notified_at, notified_by, "+
+		"notified_count, held, held_title, held_message", "(?, 0, '', 0, 0, '', '')")
 	_, err = h.c.DB.ExecContext(ctx, h.c.DB.Rebind(insert), topic)
 	return err
 }

@@ -120,13 +120,17 @@ func (h *Handler) model(name, alias string) (Model, error) {
 			name = "ads"
 		}
 	}
-	i := slices.IndexFunc(h.c.Models, func(m Model) bool { return m.Name == name || m.Name == name+"s" || m.Class == name })
+	i := slices.IndexFunc(h.c.Models, func(m Model) bool {
+		return m.Name == name || m.Name == name+"s" ||
+			m.Class == name
+	})
 	if i < 0 {
 		var known []string
 		for _, m := range h.c.Models {
 			known = append(known, m.Name)
 		}
-		return Model{}, jobs.Permanent(fmt.Errorf("no model %q is configured for publishing; known are %v", name, known))
+		return Model{}, jobs.Permanent(fmt.Errorf("no model %q is configured for publishing; known are %v", name,
+			known))
 	}
 	return h.c.Models[i], nil
 }

@@ -60,7 +60,8 @@ type publication struct {
 }
 
 func (h *Handler) pending(ctx context.Context, m Model, id string) (p publication, there bool, err error) {
-	err = h.c.DB.GetContext(ctx, &p, h.c.DB.Rebind("SELECT entity, due, uuid FROM cmsjobs_publications WHERE model = ? AND entity = ?"), m.Name, id)
+	err = h.c.DB.GetContext(ctx, &p, h.c.DB.Rebind("SELECT entity, due, uuid FROM cmsjobs_publications WHERE model = "+
+		"? AND entity = ?"), m.Name, id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, false, nil
 	}
@@ -73,7 +74,8 @@ func (h *Handler) pending(ctx context.Context, m Model, id string) (p publicatio
 // schedule sees to it that one job is pending at due. The job's unique key
 // holds its date, so that several that plan the same make one job, and a job
 // that is running does not keep out the one that it is moved to.
-func (h *Handler) schedule(ctx context.Context, m Model, id string, due time.Time, refresh bool) (planned bool, err error) {
+func (h *Handler) schedule(ctx context.Context, m Model, id string, due time.Time, refresh bool) (planned bool,
+	err error) {
 	p, there, err := h.pending(ctx, m, id)
 	if err != nil || (there && p.Due == due.UnixMilli()) {
 		return false, err
@@ -84,7 +86,8 @@ func (h *Handler) schedule(ctx context.Context, m Model, id string, due time.Tim
 		}
 	}
 	at := due.UTC()
-	job := Publish.New(Payload{Model: m.Name, ID: ID(id), At: &at, Refresh: refresh}).At(at).Unique(fmt.Sprintf("content.publish:%s:%s@%d", m.Name, id, at.Unix()))
+	job := Publish.New(Payload{Model: m.Name, ID: ID(id), At: &at, Refresh: refresh}).At(at).Unique(
+		fmt.Sprintf("content.publish:%s:%s@%d", m.Name, id, at.Unix()))
 	receipts, err := h.c.Queue.Enqueue(ctx, job)
 	if err != nil {
 		return false, fmt.Errorf("planning the publication of %s %s: %w", m.Name, id, err)
@@ -96,7 +99,8 @@ func (h *Handler) schedule(ctx context.Context, m Model, id string, due time.Tim
 
 // note keeps a publication, in place of the one that was there.
 func (h *Handler) note(ctx context.Context, m Model, p publication) error {
-	upsert := database.Of(h.c.DB).Upsert("cmsjobs_publications", "model, entity, due, uuid", "(?, ?, ?, ?)", "model, entity", "due", "uuid")
+	upsert := database.Of(h.c.DB).Upsert("cmsjobs_publications", "model, entity, due, uuid", "(?, ?, ?, ?)",
+		"model, entity", "due", "uuid")
 	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(upsert), m.Name, p.Entity, p.Due, p.UUID)
 	if err != nil {
 		return fmt.Errorf("noting the publication of %s %s: %w", m.Name, p.Entity, err)
@@ -123,7 +127,8 @@ func (h *Handler) cancel(ctx context.Context, m Model, id string) error {
 }
 
 func (h *Handler) forget(ctx context.Context, m Model, id string) error {
-	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("DELETE FROM cmsjobs_publications WHERE model = ? AND entity = ?"), m.Name, id)
+	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("DELETE FROM cmsjobs_publications WHERE model = ? AND entity = ?"),
+		m.Name, id)
 	if err != nil {
 		return fmt.Errorf("forgetting the publication of %s %s: %w", m.Name, id, err)
 	}
@@ -133,7 +138,8 @@ func (h *Handler) forget(ctx context.Context, m Model, id string) error {
 // done keeps the date of what was published, so that the watcher knows that it
 // was notified, until it is swept away.
 func (h *Handler) done(ctx context.Context, m Model, id string) error {
-	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_publications SET uuid = '' WHERE model = ? AND entity = ?"), m.Name, id)
+	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_publications SET uuid = '' WHERE model = ? AND "+
+		"entity = ?"), m.Name, id)
 	if err != nil {
 		return fmt.Errorf("noting that %s %s is published: %w", m.Name, id, err)
 	}

@@ -59,7 +59,8 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 	if dump != "" {
 		n.load(dump)
 	} else {
-		n.sql("CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(100), status VARCHAR(60), publish_at TIMESTAMP NULL, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)")
+		n.sql("CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(100), status VARCHAR(60), publish_at " +
+			"TIMESTAMP NULL, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)")
 	}
 	n.must(migrations.Up(context.Background(), db))
 	_, err = tables.CreateTables(context.Background(), db, tables.Stock, "")
@@ -69,7 +70,8 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 	registry := jobs.NewRegistry()
 	n.handler.Register(registry)
 	jobs.Handle(registry, sitemap, func(context.Context, jobs.Job, struct{}) error { return nil })
-	found, err := tables.Open(context.Background(), db, tables.Options{Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
+	found, err := tables.Open(context.Background(), db, tables.Options{
+		Registry: registry, DatabaseClock: func() time.Time { return n.now }, Clock: func() time.Time { return n.now }})
 	n.must(err)
 	n.store, err = queue.New(context.Background(), found)
 	n.must(err)
@@ -80,7 +82,8 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 
 // another is one more instance.
 func (n *newsroom) another(name string, models []Model) *Handler {
-	h, err := New(Config{Site: n.site, DB: n.db, Queue: cancelling{n.store, n.past}, Models: models, Name: name, Now: func() time.Time { return n.now },
+	h, err := New(Config{Site: n.site, DB: n.db, Queue: cancelling{n.store, n.past}, Models: models, Name: name,
+		Now: func() time.Time { return n.now },
 		Effects: func(_ context.Context, changes []Change) ([]jobs.Spec, error) {
 			n.told = append(n.told, changes...)
 			return []jobs.Spec{sitemap.New(struct{}{})}, nil
@@ -113,7 +116,8 @@ func (n *newsroom) load(dump string) {
 	in, err := os.Open(dump)
 	n.must(err)
 	defer in.Close()
-	load := exec.Command(client, "--no-defaults", "--host=127.0.0.1", "--port="+port, "--user=root", "--default-character-set=utf8mb4", name)
+	load := exec.Command(client, "--no-defaults", "--host=127.0.0.1", "--port="+port, "--user=root",
+		"--default-character-set=utf8mb4", name)
 	load.Stdin = in
 	if out, err := load.CombinedOutput(); err != nil {
 		n.t.Fatalf("loading the dump: %v\n%s", err, out)
@@ -154,7 +158,8 @@ func (n *newsroom) said() string {
 // pending lists the publications that wait, by their moment.
 func (n *newsroom) pending() string {
 	n.t.Helper()
-	list, err := n.past.Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued}, Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
+	list, err := n.past.Jobs(context.Background(), jobs.Filter{Statuses: []jobs.Status{jobs.StatusQueued},
+		Types: []string{"content.publish"}}, jobs.Page{Limit: 100})
 	n.must(err)
 	var words []string
 	for _, j := range list.Items {
@@ -170,7 +175,8 @@ func (n *newsroom) work() string {
 	var outcomes []string
 	registry := jobs.NewRegistry()
 	n.handler.Register(registry)
-	claimed, err := n.store.Claim(context.Background(), jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 50, Lease: time.Minute})
+	claimed, err := n.store.Claim(context.Background(), jobs.ClaimRequest{Worker: "w", Queues: []string{"default"},
+		Limit: 50, Lease: time.Minute})
 	n.must(err)
 	for _, c := range claimed {
 		entry, known := registry.Lookup(c.Job.Type)
@@ -260,7 +266,8 @@ func testThePostSchedulerOfTheRealCMS(t *testing.T, engine jobstest.Engine) {
 
 func (n *newsroom) slug(id int) string {
 	var prefix, key string
-	n.must(n.db.QueryRow("SELECT prefix, `key` FROM slugs WHERE reference_type = ? AND reference_id = ? ORDER BY id LIMIT 1", `Botble\Blog\Models\Post`, id).Scan(&prefix, &key))
+	n.must(n.db.QueryRow("SELECT prefix, `key` FROM slugs WHERE reference_type = ? AND reference_id = ? ORDER BY id "+
+		"LIMIT 1", `Botble\Blog\Models\Post`, id).Scan(&prefix, &key))
 	return strings.TrimPrefix(prefix+"/"+key, "/")
 }
 
@@ -320,7 +327,8 @@ func TestDraftsWithADateArePublished(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			n := newNewsroom(t, engine, "", model)
 			add := func(id int, status string, at any) {
-				n.sql("INSERT INTO posts (id, name, status, publish_at, created_at, updated_at) VALUES (?, 'A post', ?, ?, '2026-01-01 00:00:00', '2026-01-01 00:00:00')", id, status, at)
+				n.sql("INSERT INTO posts (id, name, status, publish_at, created_at, updated_at) VALUES (?, 'A post', "+
+					"?, ?, '2026-01-01 00:00:00', '2026-01-01 00:00:00')", id, status, at)
 			}
 			add(1, "draft", n.wall(noon.Add(time.Hour)))
 			add(2, "pending", n.wall(noon.Add(time.Hour)))
@@ -364,9 +372,12 @@ func TestWhatAJobDoesWithARow(t *testing.T) {
 		{"dated by its column", dated, cms.Entry{Status: "draft", Date: earlier}, true, Payload{At: &later}, published},
 		{"moved by its column", dated, cms.Entry{Status: "draft", Date: later}, true, Payload{At: &earlier}, moved},
 		{"date taken away", dated, cms.Entry{Status: "draft"}, true, Payload{At: &earlier}, withdrawn},
-		{"a draft is not published by a refresh", posts, cms.Entry{Status: "draft"}, true, Payload{Refresh: true}, withdrawn},
-		{"public and come", posts, cms.Entry{Status: "published", Created: earlier}, true, Payload{Refresh: true}, refreshed},
-		{"public and moved", posts, cms.Entry{Status: "published", Created: later}, true, Payload{Refresh: true}, moved},
+		{"a draft is not published by a refresh", posts, cms.Entry{Status: "draft"}, true, Payload{Refresh: true},
+			withdrawn},
+		{"public and come", posts, cms.Entry{Status: "published", Created: earlier}, true, Payload{Refresh: true},
+			refreshed},
+		{"public and moved", posts, cms.Entry{Status: "published", Created: later}, true, Payload{Refresh: true},
+			moved},
 		{"another state", posts, cms.Entry{Status: "archived"}, true, Payload{}, withdrawn},
 	} {
 		if got, _ := decide(c.m, c.e, c.found, c.p, now); got != c.want {
@@ -379,14 +390,16 @@ func TestPayloadsAsOthersSendThem(t *testing.T) {
 	registry := jobs.NewRegistry()
 	n := newNewsroom(t, jobstest.SQLite, "")
 	n.handler.Register(registry)
-	for payload, good := range map[string]bool{`{"id":12}`: true, `{"id":"01J0"}`: true, `{"postId":7}`: true, `{"model":"page","id":1}`: true, `{}`: false, `{"id":1.5}`: false, `{"id":true}`: false} {
+	for payload, good := range map[string]bool{`{"id":12}`: true, `{"id":"01J0"}`: true, `{"postId":7}`: true,
+		`{"model":"page","id":1}`: true, `{}`: false, `{"id":1.5}`: false, `{"id":true}`: false} {
 		entry, known := registry.Lookup("publish_post")
 		if err := entry.Check(json.RawMessage(payload)); !known || (err == nil) != good {
 			t.Errorf("%s: %v", payload, err)
 		}
 	}
 	entry, _ := registry.Lookup("content.publish")
-	if err := entry.Run(context.Background(), jobs.Job{Type: "content.publish", Data: []byte(`{"model":"nothing","id":1}`)}); !jobs.IsPermanent(err) {
+	if err := entry.Run(context.Background(),
+		jobs.Job{Type: "content.publish", Data: []byte(`{"model":"nothing","id":1}`)}); !jobs.IsPermanent(err) {
 		t.Errorf("an unknown model: %v", err)
 	}
 }

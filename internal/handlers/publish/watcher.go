@@ -130,7 +130,8 @@ func (h *Handler) agree(ctx context.Context, m Model) error {
 		}
 	}
 	var known []publication
-	if err := h.c.DB.SelectContext(ctx, &known, h.c.DB.Rebind("SELECT entity, due, uuid FROM cmsjobs_publications WHERE model = ?"), m.Name); err != nil {
+	if err := h.c.DB.SelectContext(ctx, &known, h.c.DB.Rebind("SELECT entity, due, uuid FROM cmsjobs_publications "+
+		"WHERE model = ?"), m.Name); err != nil {
 		return fmt.Errorf("reading pending publications: %w", err)
 	}
 	for _, p := range known {
@@ -228,7 +229,8 @@ func (h *Handler) lease(ctx context.Context) (bool, error) {
 	}
 	now := h.c.Now()
 	until := h.until()
-	r, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_watch SET holder = ?, "+until+" = ? WHERE name = ? AND (holder = ? OR "+until+" < ?)"),
+	r, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_watch SET holder = ?, "+until+
+		" = ? WHERE name = ? AND (holder = ? OR "+until+" < ?)"),
 		h.c.Name, now.Add(3*h.c.Every).UnixMilli(), leaseRow, h.c.Name, now.UnixMilli())
 	if err != nil {
 		return false, fmt.Errorf("taking the watch: %w", err)
@@ -243,7 +245,8 @@ func (h *Handler) until() string { return database.Of(h.c.DB).Ident("until") }
 
 // row makes a row of cmsjobs_watch unless it is there.
 func (h *Handler) row(ctx context.Context, name string) error {
-	insert := database.Of(h.c.DB).InsertIgnore("cmsjobs_watch", "name, seen, seen_id, holder, "+h.until(), "(?, '', '', '', 0)")
+	insert := database.Of(h.c.DB).InsertIgnore("cmsjobs_watch", "name, seen, seen_id, holder, "+h.until(),
+		"(?, '', '', '', 0)")
 	if _, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(insert), name); err != nil {
 		return fmt.Errorf("preparing the watch: %w", err)
 	}
@@ -251,7 +254,8 @@ func (h *Handler) row(ctx context.Context, name string) error {
 }
 
 func (h *Handler) mark(ctx context.Context, name string) (m cms.ChangeCursor, err error) {
-	err = h.c.DB.QueryRowContext(ctx, h.c.DB.Rebind("SELECT seen, seen_id FROM cmsjobs_watch WHERE name = ?"), name).Scan(&m.Wall, &m.ID)
+	err = h.c.DB.QueryRowContext(ctx, h.c.DB.Rebind("SELECT seen, seen_id FROM cmsjobs_watch WHERE name = ?"),
+		name).Scan(&m.Wall, &m.ID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return cms.ChangeCursor{}, h.row(ctx, name)
 	}
@@ -262,7 +266,9 @@ func (h *Handler) mark(ctx context.Context, name string) (m cms.ChangeCursor, er
 }
 
 func (h *Handler) setMark(ctx context.Context, name string, m cms.ChangeCursor) error {
-	if _, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_watch SET seen = ?, seen_id = ? WHERE name = ?"), m.Wall, m.ID, name); err != nil {
+	if _, err := h.c.DB.ExecContext(ctx,
+		h.c.DB.Rebind("UPDATE cmsjobs_watch SET seen = ?, seen_id = ? WHERE name = ?"), m.Wall, m.ID,
+		name); err != nil {
 		return fmt.Errorf("noting how far %s was watched: %w", name, err)
 	}
 	return nil

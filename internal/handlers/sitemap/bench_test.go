@@ -69,7 +69,9 @@ func BenchmarkMillion(b *testing.B) {
 	port := jobstest.Shared(b, jobstest.MariaDB).Port
 	name := strings.SplitN(strings.SplitN(db.DSN, "/", 2)[1], "?", 2)[0]
 	for _, perFile := range []int{1000, 50_000} {
-		b.Run(fmt.Sprintf("npm-sitemap/%d", perFile), func(b *testing.B) { peer(b, folder, folderOf(b, kept), port, name, perFile) })
+		b.Run(fmt.Sprintf("npm-sitemap/%d", perFile), func(b *testing.B) {
+			peer(b, folder, folderOf(b, kept), port, name, perFile)
+		})
 	}
 }
 
@@ -79,12 +81,17 @@ func million(b *testing.B, posts int) (*cms.Site, *jobstest.Database) {
 	db := jobstest.Migrated(b, jobstest.MariaDB)
 	for _, statement := range []string{
 		"CREATE TABLE settings (id int, `key` varchar(255), value text)",
-		"CREATE TABLE slugs (id bigint unsigned PRIMARY KEY, `key` varchar(255), reference_id bigint unsigned, reference_type varchar(255), prefix varchar(120), KEY (reference_id, reference_type))",
-		"CREATE TABLE posts (id bigint unsigned PRIMARY KEY, name varchar(255), content text, status varchar(60), image varchar(255), created_at timestamp NULL, updated_at timestamp NULL, KEY (status))",
-		"CREATE TABLE meta_boxes (id int, meta_key varchar(255), meta_value text, reference_id bigint unsigned, reference_type varchar(120), KEY (reference_id))",
+		"CREATE TABLE slugs (id bigint unsigned PRIMARY KEY, `key` varchar(255), reference_id bigint unsigned, " +
+			"reference_type varchar(255), prefix varchar(120), KEY (reference_id, reference_type))",
+		"CREATE TABLE posts (id bigint unsigned PRIMARY KEY, name varchar(255), content text, status varchar(60), " +
+			"image varchar(255), created_at timestamp NULL, updated_at timestamp NULL, KEY (status))",
+		"CREATE TABLE meta_boxes (id int, meta_key varchar(255), meta_value text, reference_id bigint unsigned, " +
+			"reference_type varchar(120), KEY (reference_id))",
 		"INSERT INTO settings VALUES (1, 'theme', 'ripple')",
-		fmt.Sprintf("INSERT INTO posts SELECT seq, 'A post', REPEAT('x', 200), 'published', NULL, '2026-01-01' + INTERVAL seq SECOND, '2026-02-01' + INTERVAL seq SECOND FROM %s", jobstest.Numbers(posts)),
-		fmt.Sprintf("INSERT INTO slugs SELECT seq, CONCAT('a-post-with-a-title-of-usual-length-', seq), seq, 'Botble\\\\Blog\\\\Models\\\\Post', 'news' FROM %s", jobstest.Numbers(posts)),
+		fmt.Sprintf("INSERT INTO posts SELECT seq, 'A post', REPEAT('x', 200), 'published', NULL, '2026-01-01' + "+
+			"INTERVAL seq SECOND, '2026-02-01' + INTERVAL seq SECOND FROM %s", jobstest.Numbers(posts)),
+		fmt.Sprintf("INSERT INTO slugs SELECT seq, CONCAT('a-post-with-a-title-of-usual-length-', seq), seq, "+
+			"'Botble\\\\Blog\\\\Models\\\\Post', 'news' FROM %s", jobstest.Numbers(posts)),
 		"ANALYZE TABLE posts, slugs",
 	} {
 		execute(b, db, statement)

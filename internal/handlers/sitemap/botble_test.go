@@ -47,7 +47,8 @@ func siteAt(t testing.TB, db *jobstest.Database) *cms.Site {
 // handler makes a Handler for a site; change may adapt its configuration.
 func handler(t testing.TB, site *cms.Site, change func(*sitemap.Config)) *sitemap.Handler {
 	t.Helper()
-	c := sitemap.Config{Site: site, DB: site.DB, Options: sitemap.Options{Profile: "specification", Naming: "auto", Alternates: true, Stylesheet: true}, Now: func() time.Time { return noon },
+	c := sitemap.Config{Site: site, DB: site.DB, Options: sitemap.Options{Profile: "specification", Naming: "auto",
+		Alternates: true, Stylesheet: true}, Now: func() time.Time { return noon },
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
 	if change != nil {
 		change(&c)
@@ -153,18 +154,24 @@ func testEverythingPublicOfARealCMSIsInTheMap(t *testing.T, engine jobstest.Engi
 	site := realCMS(t, engine, "database.sql")
 	result := write(t, handler(t, site, nil), false)
 	const root = "https://cms.example"
-	same(t, "files", files(t, site), strings.Fields("sitemap.xml sitemap.xsl pages.xml blog-posts.xml blog-categories.xml blog-tags.xml galleries.xml"))
-	same(t, "index", readIndex(t, site), under(root, "/pages.xml /blog-posts.xml /blog-categories.xml /blog-tags.xml /galleries.xml"))
+	same(t, "files", files(t, site), strings.Fields("sitemap.xml sitemap.xsl pages.xml blog-posts.xml "+
+		"blog-categories.xml blog-tags.xml galleries.xml"))
+	same(t, "index", readIndex(t, site), under(root, "/pages.xml /blog-posts.xml /blog-categories.xml /blog-tags.xml "+
+		"/galleries.xml"))
 	same(t, "pages", locs(t, site, "pages.xml"), append(under(root, "/blog /contact /cookie-policy /galleries"), root))
-	same(t, "categories", locs(t, site, "blog-categories.xml"), under(root, `/artificial-intelligence /cybersecurity /blockchain-technology
+	same(t, "categories", locs(t, site, "blog-categories.xml"),
+		under(root, `/artificial-intelligence /cybersecurity /blockchain-technology
 		/5g-and-connectivity /augmented-reality-ar /green-technology /quantum-computing /edge-computing`))
-	same(t, "tags", locs(t, site, "blog-tags.xml"), under(root, `/tag/ai /tag/machine-learning /tag/neural-networks /tag/data-security
+	same(t, "tags", locs(t, site, "blog-tags.xml"),
+		under(root, `/tag/ai /tag/machine-learning /tag/neural-networks /tag/data-security
 		/tag/blockchain /tag/cryptocurrency /tag/iot /tag/ar-gaming`))
-	same(t, "galleries", locs(t, site, "galleries.xml"), under(root, `/galleries/sunset /galleries/ocean-views /galleries/adventure-time
+	same(t, "galleries", locs(t, site, "galleries.xml"),
+		under(root, `/galleries/sunset /galleries/ocean-views /galleries/adventure-time
 		/galleries/city-lights /galleries/dreamscape /galleries/enchanted-forest /galleries/golden-hour /galleries/serenity
 		/galleries/eternal-beauty /galleries/moonlight-magic /galleries/starry-night /galleries/hidden-gems /galleries/tranquil-waters
 		/galleries/urban-escape /galleries/twilight-zone`))
-	same(t, "posts", locs(t, site, "blog-posts.xml"), under(root, `/breakthrough-in-quantum-computing-computing-power-reaches-milestone
+	same(t, "posts", locs(t, site, "blog-posts.xml"),
+		under(root, `/breakthrough-in-quantum-computing-computing-power-reaches-milestone
 		/5g-rollout-accelerates-next-gen-connectivity-transforms-communication /tech-giants-collaborate-on-open-source-ai-framework
 		/spacex-launches-mission-to-establish-first-human-colony-on-mars /cybersecurity-advances-new-protocols-bolster-digital-defense
 		/artificial-intelligence-in-healthcare-transformative-solutions-for-patient-care /robotic-innovations-autonomous-systems-reshape-industries
@@ -179,7 +186,8 @@ func testEverythingPublicOfARealCMSIsInTheMap(t *testing.T, engine jobstest.Engi
 		t.Errorf("result %+v", result)
 	}
 	post := readURLs(t, site, "blog-posts.xml")[0]
-	if post.Priority != 0.7 || post.ChangeFreq != "daily" || post.LastMod == nil || post.LastMod.Format(time.RFC3339) != "2024-10-13T17:05:07Z" {
+	if post.Priority != 0.7 || post.ChangeFreq != "daily" || post.LastMod == nil ||
+		post.LastMod.Format(time.RFC3339) != "2024-10-13T17:05:07Z" {
 		t.Errorf("post %+v, %v", post, post.LastMod)
 	}
 	if tag := readURLs(t, site, "blog-tags.xml")[0]; tag.Priority != 0.3 || tag.ChangeFreq != "weekly" {
@@ -206,20 +214,25 @@ func testARealShopOfTheNewestVersion(t *testing.T, engine jobstest.Engine) {
 	write(t, h, false)
 	checked(t, h)
 	const root = "https://cms.example"
-	same(t, "pages", locs(t, site, "pages.xml"), append(under(root, `/homepage-2 /homepage-3 /homepage-4 /homepage-5 /blog /contact-us /our-services /faqs
+	same(t, "pages", locs(t, site, "pages.xml"),
+		append(under(root, `/homepage-2 /homepage-3 /homepage-4 /homepage-5 /blog /contact-us /our-services /faqs
 		/about-us /pricing-plans /privacy-policy /coming-soon /properties /projects /cookie-policy`), root))
-	same(t, "categories", locs(t, site, "blog-categories.xml"), under(root+"/news", `/buying-a-home /selling-a-home /market-trends /home-improvement
+	same(t, "categories", locs(t, site, "blog-categories.xml"),
+		under(root+"/news", `/buying-a-home /selling-a-home /market-trends /home-improvement
 		/real-estate-investing /neighborhood-guides`))
-	same(t, "tags", locs(t, site, "blog-tags.xml"), under(root+"/tag", `/tips /investing /market-analysis /diy /luxury-homes /first-time-buyers
+	same(t, "tags", locs(t, site, "blog-tags.xml"),
+		under(root+"/tag", `/tips /investing /market-analysis /diy /luxury-homes /first-time-buyers
 		/property-management /renovation`))
-	same(t, "posts", locs(t, site, "blog-posts.xml"), under(root+"/news", `/top-10-tips-for-first-time-home-buyers /how-to-stage-your-home-for-a-quick-sale
+	same(t, "posts", locs(t, site, "blog-posts.xml"),
+		under(root+"/news", `/top-10-tips-for-first-time-home-buyers /how-to-stage-your-home-for-a-quick-sale
 		/understanding-the-current-real-estate-market-trends /diy-home-improvement-projects-that-add-value /a-beginners-guide-to-real-estate-investing
 		/how-to-choose-the-right-neighborhood-for-your-family /luxury-homes-what-to-look-for /property-management-best-practices-for-landlords
 		/renovation-ideas-to-increase-your-homes-value /the-ultimate-guide-to-buying-a-vacation-home /how-to-successfully-sell-your-home-in-a-buyers-market
 		/home-inspection-what-to-expect-and-how-to-prepare /eco-friendly-home-improvements-for-sustainable-living /how-to-navigate-the-mortgage-process
 		/real-estate-market-analysis-what-you-need-to-know /tips-for-renting-out-your-property /understanding-property-taxes-and-how-to-lower-them
 		/the-benefits-of-smart-home-technology`))
-	same(t, "careers", locs(t, site, "careers.xml"), under(root+"/careers", `/senior-full-stack-engineer-creator-success-full-time
+	same(t, "careers", locs(t, site, "careers.xml"),
+		under(root+"/careers", `/senior-full-stack-engineer-creator-success-full-time
 		/data-science-specialist-analytics-division /product-marketing-manager-growth-team /uxui-designer-user-experience-team
 		/operations-manager-supply-chain-division /financial-analyst-investment-group`))
 	if post := readURLs(t, site, "blog-posts.xml")[0]; post.Priority != 0.8 {

@@ -77,14 +77,16 @@ func (b bucket) publish(ctx context.Context, s *staging, files []file, placed fu
 	return b.remove(ctx, keep)
 }
 
-var contentTypes = map[string]string{".xml": "application/xml; charset=utf-8", ".xsl": "application/xslt+xml; charset=utf-8", ".gz": "application/gzip"}
+var contentTypes = map[string]string{".xml": "application/xml; charset=utf-8", ".xsl": "application/xslt+xml; " +
+	"charset=utf-8", ".gz": "application/gzip"}
 
 func (b bucket) put(ctx context.Context, s *staging, f file) error {
 	r, err := s.root.Open(f.staged)
 	if err != nil {
 		return err
 	}
-	o := storage.PutOptions{ContentType: contentTypes[f.name[strings.LastIndexByte(f.name, '.'):]], ExpectedSize: f.bytes, Public: true}
+	o := storage.PutOptions{ContentType: contentTypes[f.name[strings.LastIndexByte(f.name, '.'):]],
+		ExpectedSize: f.bytes, Public: true}
 	if err := errors.Join(b.store.Put(ctx, b.prefix+f.name, r, o), r.Close()); err != nil {
 		return fmt.Errorf("publishing %s: %w", f.name, err)
 	}

@@ -52,7 +52,8 @@ func (h *Handler) Check(ctx context.Context, progress Progress) (Report, error) 
 	if progress == nil {
 		progress = func(int64, int64, string) {}
 	}
-	c := &checker{handler: h, report: Report{Target: h.target.String()}, sets: map[int64]uint64{}, claims: map[int64]claim{}, progress: progress}
+	c := &checker{handler: h, report: Report{Target: h.target.String()}, sets: map[int64]uint64{},
+		claims: map[int64]claim{}, progress: progress}
 	var err error
 	if c.plan, err = h.plan(ctx); err != nil {
 		return c.report, err
@@ -258,7 +259,8 @@ func (c *checker) alternates() {
 		set, there := c.sets[hash]
 		switch {
 		case !there:
-			c.problem(claim.file, 0, "%s is an alternate of others, but is not listed with alternates itself", claim.loc)
+			c.problem(claim.file, 0, "%s is an alternate of others, but is not listed with alternates itself",
+				claim.loc)
 		case set != claim.set:
 			c.problem(claim.file, 0, "%s does not name the same alternates as those that name it", claim.loc)
 		}
@@ -282,7 +284,8 @@ func (c *checker) strays(ctx context.Context, parts []string) error {
 		return err
 	}
 	for _, name := range names {
-		if plain := strings.TrimSuffix(name, ".gz"); plain != indexName && plain != stylesheetName && !slices.Contains(parts, plain) {
+		if plain := strings.TrimSuffix(name, ".gz"); plain != indexName && plain != stylesheetName &&
+			!slices.Contains(parts, plain) {
 			c.report.Strays = append(c.report.Strays, name)
 		}
 	}

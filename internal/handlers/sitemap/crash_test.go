@@ -44,7 +44,8 @@ func writeAndStop(root string) error {
 	if err != nil {
 		return err
 	}
-	h := handler(fatal{}, &cms.Site{DB: db, Root: root, Env: cms.Env{"APP_URL": "https://cms.example"}}, func(c *sitemap.Config) { c.Options.PerFile = perFile })
+	h := handler(fatal{}, &cms.Site{DB: db, Root: root, Env: cms.Env{"APP_URL": "https://cms.example"}},
+		func(c *sitemap.Config) { c.Options.PerFile = perFile })
 	_, err = h.Write(fatal{}.Context(), true, func(done, _ int64, note string) {
 		if note == os.Getenv(childNote) && strconv.FormatInt(done, 10) == os.Getenv(childDone) {
 			fmt.Println("here")
@@ -71,11 +72,14 @@ func TestAKilledRunLeavesAReadableMap(t *testing.T) {
 		perFile int
 		note    string
 		done    int
-	}{{1, "writing", 1}, {1, "writing", posts}, {1, "publishing", 0}, {1, "publishing", 1}, {1, "publishing", posts}, {1, "publishing", posts + 1}, {1, "publishing", posts + 2},
-		{2, "writing", posts / 2}, {2, "publishing", 1}, {2, "publishing", posts/2 + 1}, {2, "publishing", posts/2 + 2}} {
+	}{{1, "writing", 1}, {1, "writing", posts}, {1, "publishing", 0}, {1, "publishing", 1}, {1, "publishing", posts},
+		{1, "publishing", posts + 1}, {1, "publishing", posts + 2},
+		{2, "writing", posts / 2}, {2, "publishing", 1}, {2, "publishing", posts/2 + 1},
+		{2, "publishing", posts/2 + 2}} {
 		t.Run(fmt.Sprintf("%d a file, %s %d", at.perFile, at.note, at.done), func(t *testing.T) {
 			write(t, h, true)
-			killAt(t, childRoot+"="+site.Root, fmt.Sprintf("%s=%d", childPerFile, at.perFile), childNote+"="+at.note, fmt.Sprintf("%s=%d", childDone, at.done))
+			killAt(t, childRoot+"="+site.Root, fmt.Sprintf("%s=%d", childPerFile, at.perFile), childNote+"="+at.note,
+				fmt.Sprintf("%s=%d", childDone, at.done))
 			if r, err := h.Check(t.Context(), nil); err != nil || !r.OK() || r.Missing != 0 || r.Extra != 0 {
 				t.Errorf("%+v, %v", r, err)
 			}

@@ -50,7 +50,8 @@ func header(stylesheet string, extensions ...string) string {
 	var b strings.Builder
 	b.WriteString(xmlHeader + preamble(stylesheet) + `<urlset xmlns="` + nsSitemap + `"`)
 	for _, ns := range extensions {
-		b.WriteString(` xmlns:` + map[string]string{nsXHTML: "xhtml", nsImage: "image", nsNews: "news"}[ns] + `="` + ns + `"`)
+		b.WriteString(` xmlns:` + map[string]string{nsXHTML: "xhtml", nsImage: "image", nsNews: "news"}[ns] + `="` +
+			ns + `"`)
 	}
 	b.WriteString(">\n")
 	return b.String()
@@ -61,7 +62,8 @@ func preamble(stylesheet string) string {
 	if stylesheet == "" {
 		return marker + "\n"
 	}
-	return string(appendXML([]byte(`<?xml-stylesheet type="text/xsl" href="`), stylesheet)) + `"?>` + "\n" + marker + "\n"
+	return string(appendXML([]byte(`<?xml-stylesheet type="text/xsl" href="`), stylesheet)) + `"?>` + "\n" + marker +
+		"\n"
 }
 
 // appendEntry writes one <url>, its elements in the schema's order.

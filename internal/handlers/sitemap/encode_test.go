@@ -11,8 +11,9 @@ import (
 )
 
 func sample(n int) entry {
-	return entry{loc: "https://cms.example/news/a-post-with-a-title-of-usual-length-" + itoa(n), priority: "0.7", frequency: "daily",
-		modified: time.Date(2026, 2, 1, 0, 0, n%86400, 0, time.UTC)}
+	return entry{loc: "https://cms.example/news/a-post-with-a-title-of-usual-length-" + itoa(n), priority: "0.7",
+		frequency: "daily",
+		modified:  time.Date(2026, 2, 1, 0, 0, n%86400, 0, time.UTC)}
 }
 
 // FuzzEntry holds that whatever an editor typed comes back out of the XML.
@@ -83,7 +84,8 @@ func TestPlainEntriesReadBackBySnabb(t *testing.T) {
 		t.Fatalf("%d addresses, %v", len(set.URLs), err)
 	}
 	for i, u := range set.URLs {
-		if e := sample(i); u.Loc != e.loc || !u.LastMod.Equal(e.modified) || u.Priority != 0.7 || u.ChangeFreq != xmlsitemap.Daily {
+		if e := sample(i); u.Loc != e.loc || !u.LastMod.Equal(e.modified) || u.Priority != 0.7 ||
+			u.ChangeFreq != xmlsitemap.Daily {
 			t.Errorf("%d: %+v", i, u)
 		}
 	}

@@ -38,12 +38,15 @@ type body struct {
 func (h *Handler) endpoint(ctx context.Context, p *plan, key string, s *Submission) (*endpoint, error) {
 	root, err := url.Parse(p.links.Root)
 	if err != nil || root.Host == "" {
-		return nil, jobs.Permanent(fmt.Errorf("the site's address %q has no host: set APP_URL in the CMS's .env", p.links.Root))
+		return nil, jobs.Permanent(fmt.Errorf("the site's address %q has no host: set APP_URL in the CMS's .env",
+			p.links.Root))
 	}
 	if !validKey.MatchString(key) {
-		return nil, jobs.Permanent(errors.New("the IndexNow key has characters or a length that the protocol does not allow (8 to 128 letters, digits and dashes): make a new one in the CMS's sitemap settings"))
+		return nil, jobs.Permanent(errors.New("the IndexNow key has characters or a length that the protocol does " +
+			"not allow (8 to 128 letters, digits and dashes): make a new one in the CMS's sitemap settings"))
 	}
-	e := &endpoint{http: h.http, now: h.now, addresses: h.indexnow.Endpoints, host: root.Host, key: key, keyURL: p.links.Root + "/" + key + ".txt"}
+	e := &endpoint{http: h.http, now: h.now, addresses: h.indexnow.Endpoints, host: root.Host, key: key,
+		keyURL: p.links.Root + "/" + key + ".txt"}
 	return e, h.checkKey(ctx, e, s)
 }
 
@@ -138,17 +141,22 @@ func (e *endpoint) refusal(host string, resp *http.Response, answer []byte) erro
 	said := fmt.Sprintf("%s answered %s %.200q", host, resp.Status, bytes.TrimSpace(answer))
 	switch code := resp.StatusCode; {
 	case code == http.StatusTooManyRequests:
-		return jobs.RetryAfter(fmt.Errorf("%s: too many submissions", said), e.retryAfter(resp.Header.Get("Retry-After")))
+		return jobs.RetryAfter(fmt.Errorf("%s: too many submissions", said),
+			e.retryAfter(resp.Header.Get("Retry-After")))
 	case code == http.StatusBadRequest:
-		return jobs.Permanent(addressError{fmt.Errorf("%s: it does not understand the submission; check that the endpoint speaks IndexNow", said)})
+		return jobs.Permanent(addressError{fmt.Errorf("%s: it does not understand the submission; check that the "+
+			"endpoint speaks IndexNow", said)})
 	case code == http.StatusForbidden:
-		return jobs.Permanent(fmt.Errorf("%s: it does not accept the key; check that %s shows the key and nothing else to everybody", said, e.keyURL))
+		return jobs.Permanent(fmt.Errorf("%s: it does not accept the key; check that %s shows the key and nothing "+
+			"else to everybody", said, e.keyURL))
 	case code == http.StatusUnprocessableEntity:
-		return jobs.Permanent(addressError{fmt.Errorf("%s: the addresses are not of the host %s or the key is not for it; check APP_URL in the CMS's .env", said, e.host)})
+		return jobs.Permanent(addressError{fmt.Errorf("%s: the addresses are not of the host %s or the key is not "+
+			"for it; check APP_URL in the CMS's .env", said, e.host)})
 	case code == http.StatusRequestTimeout || code >= 500:
 		return errors.New(said)
 	case code/100 == 3:
-		return jobs.Permanent(fmt.Errorf("%s: it sends to %q; configure the endpoint that is meant", said, resp.Header.Get("Location")))
+		return jobs.Permanent(fmt.Errorf("%s: it sends to %q; configure the endpoint that is meant", said,
+			resp.Header.Get("Location")))
 	}
 	return jobs.Permanent(fmt.Errorf("%s: check the endpoint's address", said))
 }

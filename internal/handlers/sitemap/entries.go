@@ -28,8 +28,9 @@ func (p *plan) entries(g *group, item *cms.Item, media func(string) string) []en
 	list := append(p.scratch[:0], first)
 	for _, v := range item.Versions {
 		if v.ID == "" {
-			list = append(list, entry{loc: p.links.VersionURL(item, v), modified: first.modified, frequency: g.frequency,
-				priority: g.priority, alternates: first.alternates, images: first.images})
+			list = append(list, entry{loc: p.links.VersionURL(item, v), modified: first.modified,
+				frequency: g.frequency,
+				priority:  g.priority, alternates: first.alternates, images: first.images})
 		}
 	}
 	p.scratch = list
@@ -77,7 +78,8 @@ func (p *plan) extensions() []string {
 	for _, x := range []struct {
 		on bool
 		ns string
-	}{{p.options.Alternates && len(p.links.Languages) > 1, nsXHTML}, {p.options.Images, nsImage}, {p.options.News, nsNews}} {
+	}{{p.options.Alternates && len(p.links.Languages) > 1, nsXHTML}, {p.options.Images, nsImage},
+		{p.options.News, nsNews}} {
 		if x.on {
 			list = append(list, x.ns)
 		}

@@ -72,10 +72,12 @@ func New(c Config) (*Handler, error) {
 		}
 		c.Target = Folder(c.Site.Public())
 	}
-	h := &Handler{site: c.Site, db: c.DB, target: c.Target, options: c.Options, indexnow: c.IndexNow.withDefaults(), media: c.MediaURL, updated: c.Updated,
+	h := &Handler{site: c.Site, db: c.DB, target: c.Target, options: c.Options, indexnow: c.IndexNow.withDefaults(),
+		media: c.MediaURL, updated: c.Updated,
 		http: c.HTTP, now: c.Now, log: c.Logger}
 	if h.http == nil {
-		h.http = outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowHTTP: true, SameHostRedirects: true, UserAgent: "cmsjobs"})
+		h.http = outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowHTTP: true, SameHostRedirects: true,
+			UserAgent: "cmsjobs"})
 	}
 	if h.media == nil {
 		h.media = h.storageURL

@@ -166,7 +166,8 @@ func (h *Handler) submit(ctx context.Context, p *plan, e *endpoint, payload Inde
 			s.Sitemap = *payload.SitemapURL
 		}
 		if u, err := url.Parse(s.Sitemap); err != nil || u.Host != e.host {
-			return jobs.Permanent(fmt.Errorf("sitemapUrl %q is not on %s: IndexNow takes addresses of the site's own host only", s.Sitemap, e.host))
+			return jobs.Permanent(fmt.Errorf("sitemapUrl %q is not on %s: IndexNow takes addresses of the site's own "+
+				"host only", s.Sitemap, e.host))
 		}
 		if err := e.send(ctx, []string{s.Sitemap}, s); err != nil {
 			return err

@@ -88,7 +88,8 @@ func teller(t *testing.T, site *cms.Site, e *engine, change func(*sitemap.IndexN
 		if change != nil {
 			change(&c.IndexNow)
 		}
-		c.HTTP = outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+		c.HTTP = outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{
+			netip.MustParsePrefix("127.0.0.0/8")}})
 	})
 }
 
@@ -105,7 +106,8 @@ func submit(t *testing.T, h *sitemap.Handler, p sitemap.IndexNowPayload) sitemap
 func bodyOf(e *engine, urls ...string) string {
 	list, _ := json.Marshal(urls)
 	host := strings.TrimPrefix(e.URL, "http://")
-	return fmt.Sprintf(`{"host":%q,"key":%q,"keyLocation":"%s/%s.txt","urlList":%s}`, host, testKey, e.URL, testKey, list)
+	return fmt.Sprintf(`{"host":%q,"key":%q,"keyLocation":"%s/%s.txt","urlList":%s}`, host, testKey, e.URL, testKey,
+		list)
 }
 
 func TestIndexNowGetsExactlyWhatChanged(t *testing.T) {
@@ -117,14 +119,18 @@ func TestIndexNowGetsExactlyWhatChanged(t *testing.T) {
 			h := teller(t, site, e, nil)
 
 			s := submit(t, h, sitemap.IndexNowPayload{})
-			want := []string{bodyOf(e, e.URL, e.URL+"/about.html", e.URL+"/blog/2026/one.html", e.URL+"/%C3%BCber%20uns.html", e.URL+"/world&co.html")}
+			want := []string{
+				bodyOf(e, e.URL, e.URL+"/about.html", e.URL+"/blog/2026/one.html", e.URL+"/%C3%BCber%20uns.html",
+					e.URL+"/world&co.html")}
 			if got := e.submissions(); !slices.Equal(got, want) {
 				t.Errorf("the first submission:\ngot  %s\nwant %s", got, want)
 			}
-			if s.Added != 5 || s.Calls != 1 || s.KeyFile != "written" || e.types[0] != "application/json; charset=utf-8" {
+			if s.Added != 5 || s.Calls != 1 || s.KeyFile != "written" ||
+				e.types[0] != "application/json; charset=utf-8" {
 				t.Errorf("%+v, %v", s, e.types)
 			}
-			if key, err := os.ReadFile(filepath.Join(site.Public(), testKey+".txt")); err != nil || string(key) != testKey {
+			if key, err := os.ReadFile(filepath.Join(site.Public(), testKey+".txt")); err != nil ||
+				string(key) != testKey {
 				t.Errorf("key file %q, %v", key, err)
 			}
 
@@ -137,7 +143,8 @@ func TestIndexNowGetsExactlyWhatChanged(t *testing.T) {
 			site.DB.MustExec("UPDATE categories SET status = 'draft'")                           // deleted
 			s = submit(t, h, sitemap.IndexNowPayload{})
 			body := bodyOf(e, e.URL+"/blog/2026/one.html", e.URL+"/blog/pending.html", e.URL+"/world&co.html")
-			if got := e.submissions(); !slices.Equal(got, []string{body}) || s.Added != 1 || s.Changed != 1 || s.Deleted != 1 {
+			if got := e.submissions(); !slices.Equal(got, []string{body}) || s.Added != 1 || s.Changed != 1 ||
+				s.Deleted != 1 {
 				t.Errorf("changes: %+v\ngot  %s\nwant %s", s, got, body)
 			}
 		})
@@ -152,7 +159,8 @@ func TestIndexNowIsOffUnlessItIsOn(t *testing.T) {
 	for _, off := range []string{
 		"DELETE FROM settings WHERE id = 100", "INSERT INTO settings VALUES (100, 'indexnow_enabled', '0')",
 		"UPDATE settings SET value = '1' WHERE id = 100; UPDATE settings SET value = '' WHERE id = 101",
-		"UPDATE settings SET value = 'abcdefgh' WHERE id = 101; INSERT INTO settings VALUES (102, 'sitemap_enabled', '0')",
+		"UPDATE settings SET value = 'abcdefgh' WHERE id = 101; INSERT INTO settings VALUES (102, 'sitemap_enabled', " +
+			"'0')",
 	} {
 		site.DB.MustExec(off)
 		if s := submit(t, h, sitemap.IndexNowPayload{}); s.Why == "" {
@@ -283,7 +291,8 @@ func TestIndexNowKeyFile(t *testing.T) {
 	}
 	t.Run("missing and not allowed to write", func(t *testing.T) {
 		site, e, _ := prepare(t)
-		_, err := teller(t, site, e, func(o *sitemap.IndexNowOptions) { o.WriteKey = false }).Submit(t.Context(), sitemap.IndexNowPayload{})
+		_, err := teller(t, site, e, func(o *sitemap.IndexNowOptions) { o.WriteKey = false }).Submit(t.Context(),
+			sitemap.IndexNowPayload{})
 		if !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "public folder") || len(e.submissions()) != 0 {
 			t.Error(err)
 		}
@@ -293,21 +302,24 @@ func TestIndexNowKeyFile(t *testing.T) {
 		if err := os.WriteFile(path, []byte("another"), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := teller(t, site, e, nil).Submit(t.Context(), sitemap.IndexNowPayload{}); !jobs.IsPermanent(err) || len(e.submissions()) != 0 {
+		if _, err := teller(t, site, e, nil).Submit(t.Context(), sitemap.IndexNowPayload{}); !jobs.IsPermanent(err) ||
+			len(e.submissions()) != 0 {
 			t.Error(err)
 		}
 	})
 	t.Run("on the disk, but the web server does not show it", func(t *testing.T) {
 		site, e, _ := prepare(t)
 		e.noKey = true
-		if _, err := teller(t, site, e, nil).Submit(t.Context(), sitemap.IndexNowPayload{}); !jobs.IsPermanent(err) || len(e.submissions()) != 0 {
+		if _, err := teller(t, site, e, nil).Submit(t.Context(), sitemap.IndexNowPayload{}); !jobs.IsPermanent(err) ||
+			len(e.submissions()) != 0 {
 			t.Error(err)
 		}
 	})
 	t.Run("a key that is a path", func(t *testing.T) {
 		site, e, _ := prepare(t)
 		site.DB.MustExec("UPDATE settings SET value = '../../etc/passwd' WHERE id = 101")
-		if _, err := teller(t, site, e, nil).Submit(t.Context(), sitemap.IndexNowPayload{}); !jobs.IsPermanent(err) || len(e.submissions()) != 0 {
+		if _, err := teller(t, site, e, nil).Submit(t.Context(), sitemap.IndexNowPayload{}); !jobs.IsPermanent(err) ||
+			len(e.submissions()) != 0 {
 			t.Error(err)
 		}
 	})
@@ -328,7 +340,8 @@ func TestIndexNowModes(t *testing.T) {
 	if got := e.submissions(); len(got) != 2 || got[0] != bodyOf(e, given) || !strings.Contains(got[1], "about.html") {
 		t.Errorf("sitemapUrl: %s", got)
 	}
-	if _, err := h.Submit(t.Context(), sitemap.IndexNowPayload{SitemapURL: &foreign}); !jobs.IsPermanent(err) || len(e.submissions()) != 0 {
+	if _, err := h.Submit(t.Context(), sitemap.IndexNowPayload{SitemapURL: &foreign}); !jobs.IsPermanent(err) ||
+		len(e.submissions()) != 0 {
 		t.Errorf("a foreign sitemap: %v", err)
 	}
 }
@@ -357,13 +370,16 @@ func TestTheJobLeadsToIndexNowAndTellsOfItself(t *testing.T) {
 	})
 	job := jobs.Job{Type: "sitemap.generate", Data: json.RawMessage(`{"force":false}`), Attempt: 1, MaxAttempts: 3}
 	result, next, err := run(t, h, job)
-	if err != nil || len(next) != 1 || next[0].Type != "sitemap.indexnow" || next[0].Delay != 30*time.Second || string(next[0].Data) != `{"sitemapUrl":null}` {
+	if err != nil || len(next) != 1 || next[0].Type != "sitemap.indexnow" || next[0].Delay != 30*time.Second ||
+		string(next[0].Data) != `{"sitemapUrl":null}` {
 		t.Fatalf("%v, follow-ups %+v", err, next)
 	}
-	if len(events) != 1 || events[0].URL != "https://cms.example/sitemap.xml" || events[0].URLs != 5 || !strings.Contains(string(result), `"urls":5`) {
+	if len(events) != 1 || events[0].URL != "https://cms.example/sitemap.xml" || events[0].URLs != 5 ||
+		!strings.Contains(string(result), `"urls":5`) {
 		t.Errorf("events %+v, result %s", events, result)
 	}
-	if result, next, err := run(t, h, job); err != nil || len(next) != 0 || len(events) != 1 || !strings.Contains(string(result), "nothing changed since") {
+	if result, next, err := run(t, h, job); err != nil || len(next) != 0 || len(events) != 1 ||
+		!strings.Contains(string(result), "nothing changed since") {
 		t.Errorf("unchanged: %v, %v, %s", err, next, result)
 	}
 	// An earlier attempt may have died between writing the map and being completed.
@@ -386,7 +402,9 @@ func (e *engine) strict(refused ...string) {
 		e.mu.Unlock()
 		_ = json.Unmarshal([]byte(text), &b)
 		for _, u := range b.URLList {
-			if !strings.HasPrefix(u, "http://"+b.Host) || slices.ContainsFunc(refused, func(r string) bool { return strings.HasSuffix(u, r) }) {
+			if !strings.HasPrefix(u, "http://"+b.Host) || slices.ContainsFunc(refused, func(r string) bool {
+				return strings.HasSuffix(u, r)
+			}) {
 				http.Error(w, "Unprocessable", http.StatusUnprocessableEntity)
 				return
 			}
@@ -431,7 +449,8 @@ func TestOneRefusedAddressDoesNotHoldUpTheOthers(t *testing.T) {
 	}
 	e.submissions()
 	site.DB.MustExec("UPDATE posts SET status = 'published' WHERE id = 4")
-	if s := submit(t, h, sitemap.IndexNowPayload{}); s.Added != 1 || s.Calls != 1 { // the refused one is not tried again
+	// the refused one is not tried again
+	if s := submit(t, h, sitemap.IndexNowPayload{}); s.Added != 1 || s.Calls != 1 {
 		t.Errorf("the next change: %+v", s)
 	}
 }

@@ -66,7 +66,8 @@ func (h *Handler) keyOnDisk(public, key string, s *Submission) (bool, error) {
 		return false, fmt.Errorf("reading the IndexNow key file: %w", err)
 	}
 	if strings.TrimSpace(string(text)) != key {
-		return false, jobs.Permanent(errors.New("the IndexNow key file in the public folder holds something else than the key: remove it, or make a new key in the CMS's sitemap settings"))
+		return false, jobs.Permanent(errors.New("the IndexNow key file in the public folder holds something else " +
+			"than the key: remove it, or make a new key in the CMS's sitemap settings"))
 	}
 	return true, nil
 }
@@ -100,11 +101,14 @@ func (e *endpoint) keyOnline(ctx context.Context) error {
 	case resp.StatusCode >= 500:
 		return fmt.Errorf("fetching the IndexNow key file: the site answered %s", resp.Status)
 	case resp.StatusCode != http.StatusOK:
-		return jobs.Permanent(fmt.Errorf("the IndexNow key file is not there: %s/<key>.txt answered %s; put a file with the key into the CMS's public folder, or allow cmsjobs to write it", strings.TrimSuffix(e.keyURL, "/"+e.key+".txt"), resp.Status))
+		return jobs.Permanent(fmt.Errorf("the IndexNow key file is not there: %s/<key>.txt answered %s; put a file "+
+			"with the key into the CMS's public folder, or allow cmsjobs to write it",
+			strings.TrimSuffix(e.keyURL, "/"+e.key+".txt"), resp.Status))
 	case err != nil:
 		return fmt.Errorf("fetching the IndexNow key file: %w", err)
 	case strings.TrimSpace(string(text)) != e.key:
-		return jobs.Permanent(fmt.Errorf("the IndexNow key file shows something else than the key: open %s/<key>.txt in a browser; it must show the key and nothing else", strings.TrimSuffix(e.keyURL, "/"+e.key+".txt")))
+		return jobs.Permanent(fmt.Errorf("the IndexNow key file shows something else than the key: open %s/<key>.txt "+
+			"in a browser; it must show the key and nothing else", strings.TrimSuffix(e.keyURL, "/"+e.key+".txt")))
 	}
 	return nil
 }

@@ -50,7 +50,8 @@ func (p *IndexNowPayload) Validate() error {
 		return nil
 	}
 	u, err := url.Parse(*p.SitemapURL)
-	if err != nil || len(*p.SitemapURL) > maxURL || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" || u.User != nil {
+	if err != nil || len(*p.SitemapURL) > maxURL || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
+		u.User != nil {
 		return fmt.Errorf("sitemapUrl %.80q is no http or https address of at most %d bytes", *p.SitemapURL, maxURL)
 	}
 	return nil

@@ -78,9 +78,11 @@ func TestTranslationsAreCompleteAndMutual(t *testing.T) {
 			insert(t, site, "pages_translations", "de_DE", 2, "Über uns")
 			insert(t, site, "posts_translations", "vi", 1, "Một")
 			insert(t, site, "posts_translations", "de_DE", 1, "Eins")
-			insert(t, site, "posts_translations", "fr_FR", 1, "Un")     // a language that the site does not have any more
-			insert(t, site, "posts_translations", "vi", 3, "ẩn")        // of a post that is kept out
-			insert(t, site, "posts_translations", "en_US", 10, "Older") // the default language has no version of the entry
+			// a language that the site does not have any more
+			insert(t, site, "posts_translations", "fr_FR", 1, "Un")
+			insert(t, site, "posts_translations", "vi", 3, "ẩn") // of a post that is kept out
+			// the default language has no version of the entry
+			insert(t, site, "posts_translations", "en_US", 10, "Older")
 			insert(t, site, "slugs_translations", "vi", 4, "mot", "tin-tuc")
 			insert(t, site, "slugs_translations", "de_DE", 4, "", nil) // empty key, NULL prefix: the default's
 			h := handler(t, site, nil)
@@ -90,13 +92,17 @@ func TestTranslationsAreCompleteAndMutual(t *testing.T) {
 			const root = "https://cms.example"
 			en, vi, de := root+"/blog/2026/one.html", root+"/vi/tin-tuc/mot.html", root+"/de/blog/2026/one.html"
 			want := map[string][]link{
-				root:                           {{"alternate", "en-US", root}, {"alternate", "vi", root + "/vi"}, {"alternate", "x-default", root}},
-				root + "/about.html":           {{"alternate", "en-US", root + "/about.html"}, {"alternate", "de-DE", root + "/de/about.html"}, {"alternate", "x-default", root + "/about.html"}},
-				en:                             {{"alternate", "en-US", en}, {"alternate", "vi", vi}, {"alternate", "de-DE", de}, {"alternate", "x-default", en}},
+				root: {{"alternate", "en-US", root}, {"alternate", "vi", root + "/vi"},
+					{"alternate", "x-default", root}},
+				root + "/about.html": {{"alternate", "en-US", root + "/about.html"},
+					{"alternate", "de-DE", root + "/de/about.html"}, {"alternate", "x-default", root + "/about.html"}},
+				en: {{"alternate", "en-US", en}, {"alternate", "vi", vi},
+					{"alternate", "de-DE", de}, {"alternate", "x-default", en}},
 				root + "/%C3%BCber%20uns.html": nil,
 				root + "/world&co.html":        nil,
 			}
-			want[root+"/vi"], want[root+"/de/about.html"], want[vi], want[de] = want[root], want[root+"/about.html"], want[en], want[en]
+			want[root+"/vi"], want[root+"/de/about.html"], want[vi], want[de] = want[root], want[root+"/about.html"],
+				want[en], want[en]
 			if len(all) != len(want) {
 				t.Errorf("%d addresses, want %d: %v", len(all), len(want), all)
 			}
@@ -121,7 +127,8 @@ func TestLanguagesWithRowsOfTheirOwn(t *testing.T) {
 	insert(t, site, "settings", 1, "language_hide_default", "0")
 	insert(t, site, "settings", 2, "theme", "ripple")
 	for i, p := range []struct{ code, origin, status, created, key string }{
-		{"en_US", "a", "published", before, "one"}, {"vi", "a", "published", before, "mot"}, {"de_DE", "a", "draft", before, "eins"},
+		{"en_US", "a", "published", before, "one"}, {"vi", "a", "published", before, "mot"},
+		{"de_DE", "a", "draft", before, "eins"},
 		{"vi", "b", "published", before, "hai"}, {"en_US", "b", "published", "2027-01-01 00:00:00", "two"},
 		{"en_US", "c", "published", before, "three"}, {"vi", "c", "published", before, "ba"},
 	} {

@@ -62,7 +62,8 @@ func TestEveryOptionInOneMap(t *testing.T) {
 		}
 	}
 	write(t, handler(t, site, nil), true)
-	same(t, "files without copies", files(t, site), strings.Fields("sitemap.xml sitemap.xsl pages.xml blog-posts.xml blog-categories.xml robots.txt"))
+	same(t, "files without copies", files(t, site), strings.Fields("sitemap.xml sitemap.xsl pages.xml blog-posts.xml "+
+		"blog-categories.xml robots.txt"))
 }
 
 func TestRobots(t *testing.T) {
@@ -104,7 +105,8 @@ func TestPlainNamesAndSwitches(t *testing.T) {
 	write(t, h, false)
 	checked(t, h)
 	// Without the theme no page is the homepage: root, /home and /about.
-	same(t, "files", files(t, site), strings.Fields("sitemap.xml sitemap.xsl sitemap-pages-1.xml sitemap-pages-2.xml sitemap-posts.xml sitemap-categories.xml"))
+	same(t, "files", files(t, site), strings.Fields("sitemap.xml sitemap.xsl sitemap-pages-1.xml sitemap-pages-2.xml "+
+		"sitemap-posts.xml sitemap-categories.xml"))
 	if first := readURLs(t, site, "sitemap-pages-1.xml")[0]; first.Loc != "https://cms.example" || first.Priority != 1 {
 		t.Errorf("the root: %+v", first)
 	}
@@ -114,7 +116,8 @@ func TestPlainNamesAndSwitches(t *testing.T) {
 	write(t, h, false)
 	checked(t, h)
 	same(t, "one file needs no index", files(t, site), []string{"sitemap.xml", "sitemap.xsl"})
-	same(t, "posts", locs(t, site, "sitemap.xml"), []string{"https://cms.example/blog/2026/one.html", "https://cms.example/%C3%BCber%20uns.html"})
+	same(t, "posts", locs(t, site, "sitemap.xml"), []string{"https://cms.example/blog/2026/one.html",
+		"https://cms.example/%C3%BCber%20uns.html"})
 }
 
 func TestModelsOfTheConfiguration(t *testing.T) { jobstest.EachMySQL(t, testModelsOfTheConfiguration) }
@@ -122,16 +125,21 @@ func TestModelsOfTheConfiguration(t *testing.T) { jobstest.EachMySQL(t, testMode
 func testModelsOfTheConfiguration(t *testing.T, engine jobstest.Engine) {
 	site := plainCMS(t, engine, "bigint")
 	insert(t, site, "settings", 1, "theme", "shop")
-	site.DB.MustExec("CREATE TABLE ec_products (id bigint PRIMARY KEY, name varchar(255), state varchar(20), updated_at datetime)")
-	site.DB.MustExec("INSERT INTO ec_products VALUES (1, 'Chair', 'on', '2026-01-01 00:00:00'), (2, 'Table', 'off', NULL)")
+	site.DB.MustExec("CREATE TABLE ec_products (id bigint PRIMARY KEY, name varchar(255), state varchar(20), " +
+		"updated_at datetime)")
+	site.DB.MustExec("INSERT INTO ec_products VALUES (1, 'Chair', 'on', '2026-01-01 00:00:00'), (2, 'Table', 'off', " +
+		"NULL)")
 	insert(t, site, "slugs", 1, "chair", 1, `Botble\Ecommerce\Models\Product`, "products")
 	insert(t, site, "slugs", 2, "table", 2, `Botble\Ecommerce\Models\Product`, "products")
 	h := handler(t, site, func(c *sitemap.Config) {
-		c.Options.Models = []cms.Model{{Name: "products", Table: "ec_products", Class: `Botble\Ecommerce\Models\Product`, StatusColumn: "state", Published: "on"}}
+		c.Options.Models = []cms.Model{
+			{Name: "products", Table: "ec_products", Class: `Botble\Ecommerce\Models\Product`, StatusColumn: "state",
+				Published: "on"}}
 		c.Options.Priorities = map[string]string{"products": "0.9"}
 	})
 	write(t, h, false)
-	if list := readURLs(t, site, "products.xml"); len(list) != 1 || list[0].Loc != "https://cms.example/products/chair" || list[0].Priority != 0.9 {
+	if list := readURLs(t, site, "products.xml"); len(list) != 1 ||
+		list[0].Loc != "https://cms.example/products/chair" || list[0].Priority != 0.9 {
 		t.Errorf("%+v", list)
 	}
 }
@@ -140,18 +148,22 @@ func TestABucketAndTheCachesTableAreTargetsToo(t *testing.T) {
 	site := plainCMS(t, jobstest.SQLite, "bigint")
 	blog(t, site)
 	site.DB.MustExec(`CREATE TABLE cache ("key" varchar(255) PRIMARY KEY, value text, expiration bigint)`)
-	site.DB.MustExec(`INSERT INTO cache VALUES ('cms_cache_other', 's:1:"x";', 9), ('cms_cache_CMSJOBS:sitemap:x', 's:1:"x";', 9)`)
+	site.DB.MustExec(`INSERT INTO cache VALUES ('cms_cache_other', 's:1:"x";', 9), ('cms_cache_CMSJOBS:sitemap:x',
+		's:1:"x";', 9)`)
 	store, err := storage.NewLocal(t.TempDir(), storage.LocalOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close()
-	if err := store.Put(t.Context(), "maps/foreign.xml", strings.NewReader("<mine/>"), storage.PutOptions{}); err != nil {
+	if err := store.Put(t.Context(), "maps/foreign.xml", strings.NewReader("<mine/>"),
+		storage.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	for name, target := range map[string]sitemap.Target{
 		"bucket": sitemap.Bucket(store, "maps/"),
-		"cache":  sitemap.CacheTable(cms.CacheTable{Site: site, Prefix: "cms_cache_"}, func() time.Time { return noon }),
+		"cache": sitemap.CacheTable(cms.CacheTable{Site: site, Prefix: "cms_cache_"}, func() time.Time {
+			return noon
+		}),
 	} {
 		t.Run(name, func(t *testing.T) {
 			with := func(perFile int) *sitemap.Handler {
@@ -160,14 +172,16 @@ func TestABucketAndTheCachesTableAreTargetsToo(t *testing.T) {
 			write(t, with(1), false)
 			checked(t, with(1))
 			r := write(t, with(1000), false)
-			same(t, "removed", r.Removed, strings.Fields("pages-page-1.xml pages-page-2.xml blog-posts-page-1.xml blog-posts-page-2.xml"))
+			same(t, "removed", r.Removed, strings.Fields("pages-page-1.xml pages-page-2.xml blog-posts-page-1.xml "+
+				"blog-posts-page-2.xml"))
 			if r := checked(t, with(1000)); r.URLs != 5 || len(r.Strays) != 0 {
 				t.Errorf("%+v", r)
 			}
 			if r := write(t, with(1000), false); r.Unchanged == "" {
 				t.Errorf("%+v", r)
 			}
-			if p := published(t, with(1000)); p.URLs != 5 || p.Files != 5 || p.Listed[0].Name != "sitemap.xml" || !p.At.Equal(noon) || !strings.Contains(p.Target, name) {
+			if p := published(t, with(1000)); p.URLs != 5 || p.Files != 5 || p.Listed[0].Name != "sitemap.xml" ||
+				!p.At.Equal(noon) || !strings.Contains(p.Target, name) {
 				t.Errorf("%+v", p)
 			}
 			insert(t, site, "settings", 50, "sitemap_enabled", "0")
@@ -196,12 +210,15 @@ func TestPHPReadsWhatTheCacheTableHolds(t *testing.T) {
 	site := plainCMS(t, jobstest.SQLite, "bigint")
 	site.DB.MustExec(`CREATE TABLE cache ("key" varchar(255) PRIMARY KEY, value text, expiration bigint)`)
 	table := cms.CacheTable{Site: site, Prefix: "p_"}
-	_, err := table.Replace(t.Context(), "g:", noon, func(yield func(cms.CacheEntry, error) bool) { yield(cms.CacheEntry{Key: "g:a", Text: `ü"; x`}, nil) })
+	_, err := table.Replace(t.Context(), "g:", noon, func(yield func(cms.CacheEntry, error) bool) {
+		yield(cms.CacheEntry{Key: "g:a", Text: `ü"; x`}, nil)
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var value string
-	if err := site.DB.Get(&value, `SELECT value FROM cache WHERE "key" = 'p_g:a'`); err != nil || value != `s:6:"ü"; x";` {
+	if err := site.DB.Get(&value, `SELECT value FROM cache WHERE "key" = 'p_g:a'`); err != nil ||
+		value != `s:6:"ü"; x";` {
 		t.Errorf("%q, %v; PHP's serialize counts bytes", value, err)
 	}
 }
@@ -216,7 +233,8 @@ func TestHostilePlacesInThePublicFolder(t *testing.T) {
 		t.Fatal(err)
 	}
 	public := site.Public()
-	for _, name := range []string{"sitemap.xml", "pages.xml", "old.xml", "robots.txt", ".cmsjobs-robots", ".cmsjobs-sitemap"} {
+	for _, name := range []string{"sitemap.xml", "pages.xml", "old.xml", "robots.txt", ".cmsjobs-robots",
+		".cmsjobs-sitemap"} {
 		if err := os.Symlink(outside, filepath.Join(public, name)); err != nil {
 			t.Fatal(err)
 		}
@@ -241,7 +259,8 @@ func TestHostilePlacesInThePublicFolder(t *testing.T) {
 	}
 	write(t, h, true)
 	intact()
-	if info, err := os.Lstat(filepath.Join(public, "sitemap.xml")); err != nil || !info.Mode().IsRegular() || info.Mode().Perm() != 0o644 {
+	if info, err := os.Lstat(filepath.Join(public, "sitemap.xml")); err != nil || !info.Mode().IsRegular() ||
+		info.Mode().Perm() != 0o644 {
 		t.Errorf("the link must be replaced by a file that the web server can read: %v, %v", info, err)
 	}
 	if _, err := os.Lstat(filepath.Join(public, "old.xml")); err != nil {
@@ -255,7 +274,8 @@ func TestALimitIsKeptByEntryAndByByte(t *testing.T) {
 	long := strings.Repeat("k", 1900)
 	const numbers = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30000) "
 	site.DB.MustExec("INSERT INTO posts " + numbers + "SELECT i, 'p', NULL, 'published', NULL, NULL FROM n")
-	site.DB.MustExec(`INSERT INTO slugs (id, "key", reference_id, reference_type, prefix) `+numbers+"SELECT i, ?, i, ?, '' FROM n", long, postClass)
+	site.DB.MustExec(`INSERT INTO slugs (id, "key", reference_id, reference_type, prefix) `+numbers+
+		"SELECT i, ?, i, ?, '' FROM n", long, postClass)
 	write(t, handler(t, site, nil), false)
 	total := 0
 	for _, name := range files(t, site) {

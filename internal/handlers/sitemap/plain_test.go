@@ -16,15 +16,23 @@ import (
 // that all three databases know; {id}, {time} and {key} differ.
 const plainTables = `
 CREATE TABLE settings (id {id} PRIMARY KEY, {key} varchar(255), value text);
-CREATE TABLE slugs (id {id} PRIMARY KEY, {key} varchar(255), reference_id {id}, reference_type varchar(255), prefix varchar(120) DEFAULT '');
+CREATE TABLE slugs (id {id} PRIMARY KEY, {key} varchar(255), reference_id {id}, reference_type varchar(255), prefix
+	varchar(120) DEFAULT '');
 CREATE TABLE slugs_translations (lang_code varchar(20), slugs_id {id}, {key} varchar(255), prefix varchar(120));
-CREATE TABLE meta_boxes (id {id} PRIMARY KEY, meta_key varchar(255), meta_value text, reference_id {id}, reference_type varchar(120));
-CREATE TABLE languages (lang_id int, lang_name varchar(120), lang_locale varchar(20), lang_code varchar(20), lang_is_default smallint, lang_order int);
-CREATE TABLE language_meta (lang_meta_id int, lang_meta_code varchar(20), lang_meta_origin varchar(32), reference_id {id}, reference_type varchar(120));
-CREATE TABLE admin_notifications ({auto}, title varchar(191), action_label varchar(191), action_url varchar(191), description varchar(400), created_at {time}, updated_at {time});
-CREATE TABLE pages (id {id} PRIMARY KEY, name varchar(120), image varchar(255), status varchar(60), created_at {time}, updated_at {time});
-CREATE TABLE posts (id {id} PRIMARY KEY, name varchar(255), image varchar(255), status varchar(60), created_at {time}, updated_at {time});
-CREATE TABLE categories (id {id} PRIMARY KEY, name varchar(120), status varchar(60), created_at {time}, updated_at {time});
+CREATE TABLE meta_boxes (id {id} PRIMARY KEY, meta_key varchar(255), meta_value text, reference_id {id}, reference_type
+	varchar(120));
+CREATE TABLE languages (lang_id int, lang_name varchar(120), lang_locale varchar(20), lang_code varchar(20),
+	lang_is_default smallint, lang_order int);
+CREATE TABLE language_meta (lang_meta_id int, lang_meta_code varchar(20), lang_meta_origin varchar(32), reference_id
+	{id}, reference_type varchar(120));
+CREATE TABLE admin_notifications ({auto}, title varchar(191), action_label varchar(191), action_url varchar(191),
+	description varchar(400), created_at {time}, updated_at {time});
+CREATE TABLE pages (id {id} PRIMARY KEY, name varchar(120), image varchar(255), status varchar(60), created_at {time},
+	updated_at {time});
+CREATE TABLE posts (id {id} PRIMARY KEY, name varchar(255), image varchar(255), status varchar(60), created_at {time},
+	updated_at {time});
+CREATE TABLE categories (id {id} PRIMARY KEY, name varchar(120), status varchar(60), created_at {time}, updated_at
+	{time});
 CREATE TABLE tags (id {id} PRIMARY KEY, name varchar(120), status varchar(60), created_at {time}, updated_at {time});
 CREATE TABLE pages_translations (lang_code varchar(20), pages_id {id}, name varchar(255));
 CREATE TABLE posts_translations (lang_code varchar(20), posts_id {id}, name varchar(255));
@@ -62,7 +70,8 @@ func execute(t testing.TB, db *jobstest.Database, statement string, args ...any)
 func insert(t testing.TB, site *cms.Site, table string, values ...any) {
 	t.Helper()
 	marks := strings.TrimSuffix(strings.Repeat("?, ", len(values)), ", ")
-	if _, err := site.DB.Exec(site.DB.Rebind(fmt.Sprintf("INSERT INTO %s VALUES (%s)", table, marks)), values...); err != nil {
+	if _, err := site.DB.Exec(site.DB.Rebind(fmt.Sprintf("INSERT INTO %s VALUES (%s)", table, marks)),
+		values...); err != nil {
 		t.Fatalf("a row for %s: %v", table, err)
 	}
 }
@@ -94,8 +103,10 @@ func blog(t testing.TB, site *cms.Site) {
 		id     int
 		class  string
 		prefix any
-	}{{"home", 1, pageClass, ""}, {"about", 2, pageClass, ""}, {"draft", 3, pageClass, ""}, {"one", 1, postClass, "blog/%%year%%"}, {"one-again", 1, postClass, "blog"},
-		{"ahead", 2, postClass, "blog"}, {"hidden", 3, postClass, "blog"}, {"pending", 4, postClass, "blog"}, {"über uns", 10, postClass, nil}, {"world&co", 1, categoryClass, ""}} {
+	}{{"home", 1, pageClass, ""}, {"about", 2, pageClass, ""}, {"draft", 3, pageClass, ""},
+		{"one", 1, postClass, "blog/%%year%%"}, {"one-again", 1, postClass, "blog"},
+		{"ahead", 2, postClass, "blog"}, {"hidden", 3, postClass, "blog"}, {"pending", 4, postClass, "blog"},
+		{"über uns", 10, postClass, nil}, {"world&co", 1, categoryClass, ""}} {
 		insert(t, site, "slugs", i+1, s.key, s.id, s.class, s.prefix)
 	}
 	insert(t, site, "meta_boxes", 1, "seo_meta", `[{"index":"noindex"}]`, 3, postClass)
@@ -110,12 +121,14 @@ func TestTheMapOnEveryDatabase(t *testing.T) {
 			result := write(t, handler(t, site, nil), false)
 			const root = "https://cms.example"
 			same(t, "pages", locs(t, site, "pages.xml"), []string{root, root + "/about.html"})
-			same(t, "posts", locs(t, site, "blog-posts.xml"), []string{root + "/blog/2026/one.html", root + "/%C3%BCber%20uns.html"})
+			same(t, "posts", locs(t, site, "blog-posts.xml"),
+				[]string{root + "/blog/2026/one.html", root + "/%C3%BCber%20uns.html"})
 			same(t, "categories", locs(t, site, "blog-categories.xml"), []string{root + "/world&co.html"})
 			if result.URLs != 5 || result.SkippedRows != 0 || result.Index != root+"/sitemap.xml" {
 				t.Errorf("result %+v", result)
 			}
-			if post := readURLs(t, site, "blog-posts.xml")[0]; post.LastMod.UTC().Format("2006-01-02 15:04:05") != "2026-11-02 08:30:00" {
+			if post := readURLs(t, site, "blog-posts.xml")[0]; post.LastMod.UTC().Format(
+				"2006-01-02 15:04:05") != "2026-11-02 08:30:00" {
 				t.Errorf("lastmod %v", post.LastMod)
 			}
 		})
@@ -147,10 +160,12 @@ func TestThePublishedMapIsTold(t *testing.T) {
 	}
 	r := write(t, h, false)
 	p := published(t, h)
-	if p.URLs != 305 || p.Files != r.Files || p.Bytes != r.Bytes || len(p.Listed) != 200 || p.Listed[0].Name != "sitemap.xml" || p.Listed[0].URLs != 0 {
+	if p.URLs != 305 || p.Files != r.Files || p.Bytes != r.Bytes || len(p.Listed) != 200 ||
+		p.Listed[0].Name != "sitemap.xml" || p.Listed[0].URLs != 0 {
 		t.Fatalf("%d addresses in %d files, %d listed: %+v", p.URLs, p.Files, len(p.Listed), p.Listed[0])
 	}
-	if f := p.Listed[1]; f.Name != "pages-page-1.xml" || f.URLs != 1 || f.Bytes != int64(len(read(t, site, f.Name))) || f.Modified.IsZero() {
+	if f := p.Listed[1]; f.Name != "pages-page-1.xml" || f.URLs != 1 || f.Bytes != int64(len(read(t, site, f.Name))) ||
+		f.Modified.IsZero() {
 		t.Errorf("%+v", f)
 	}
 	if err := os.Remove(filepath.Join(site.Public(), "sitemap.xml")); err != nil {
@@ -201,10 +216,13 @@ func TestADisabledSitemapIsRemovedAndForeignFilesStay(t *testing.T) {
 	}
 	h := handler(t, site, func(c *sitemap.Config) { c.Options.PerFile = 1 })
 	write(t, h, false)
-	same(t, "files", files(t, site), strings.Fields("products.xml sitemap.xml sitemap.xsl pages-page-1.xml pages-page-2.xml blog-posts-page-1.xml blog-posts-page-2.xml blog-categories.xml"))
+	same(t, "files", files(t, site), strings.Fields("products.xml sitemap.xml sitemap.xsl pages-page-1.xml "+
+		"pages-page-2.xml blog-posts-page-1.xml blog-posts-page-2.xml blog-categories.xml"))
 	r := write(t, handler(t, site, nil), false)
-	same(t, "files", files(t, site), strings.Fields("products.xml sitemap.xml sitemap.xsl pages.xml blog-posts.xml blog-categories.xml"))
-	same(t, "removed", r.Removed, strings.Fields("pages-page-1.xml pages-page-2.xml blog-posts-page-1.xml blog-posts-page-2.xml"))
+	same(t, "files", files(t, site), strings.Fields("products.xml sitemap.xml sitemap.xsl pages.xml blog-posts.xml "+
+		"blog-categories.xml"))
+	same(t, "removed", r.Removed, strings.Fields("pages-page-1.xml pages-page-2.xml blog-posts-page-1.xml "+
+		"blog-posts-page-2.xml"))
 	insert(t, site, "settings", 9, "sitemap_enabled", "0")
 	if r := write(t, h, true); r.Disabled == "" {
 		t.Errorf("result %+v", r)

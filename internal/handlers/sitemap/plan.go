@@ -34,8 +34,10 @@ type group struct {
 var botbleFiles = map[string]string{"posts": "blog-posts", "categories": "blog-categories", "tags": "blog-tags"}
 
 var profiles = map[string]map[string]string{
-	"specification": {"pages": "0.8", "posts": "0.7", "categories": "0.6", "tags": "0.3", "galleries": "0.6", "": "0.5"},
-	"botble":        {"pages": "0.8", "posts": "0.8", "categories": "0.8", "tags": "0.3", "galleries": "0.8", "": "0.8"},
+	"specification": {"pages": "0.8", "posts": "0.7", "categories": "0.6", "tags": "0.3", "galleries": "0.6",
+		"": "0.5"},
+	"botble": {"pages": "0.8", "posts": "0.8", "categories": "0.8", "tags": "0.3", "galleries": "0.8",
+		"": "0.8"},
 }
 
 func (h *Handler) plan(ctx context.Context) (*plan, error) {
@@ -53,7 +55,8 @@ func (h *Handler) plan(ctx context.Context) (*plan, error) {
 	}
 	p.perFile = min(max(p.perFile, 1), maxURLs)
 	p.botble = h.options.Naming == "botble" || h.options.Naming != "plain" && isBotble(settings)
-	p.publication = cmp.Or(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""), settings.String("admin_title", ""), h.site.Env["APP_NAME"])
+	p.publication = cmp.Or(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""),
+		settings.String("admin_title", ""), h.site.Env["APP_NAME"])
 	p.language = settings.String("locale", "en")
 	for _, m := range append(cms.Models(), h.options.Models...) {
 		g := p.group(m.WithDefaults())
@@ -100,5 +103,6 @@ func (p *plan) name(g *group, n, of int) string {
 // query is what a group's entries need of the CMS.
 func (p *plan) query(g *group) cms.ContentQuery {
 	o := p.options
-	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images, Titles: o.News && g.model.Scheduled, Versions: o.Alternates}
+	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images, Titles: o.News && g.model.Scheduled,
+		Versions: o.Alternates}
 }

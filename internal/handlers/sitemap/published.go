@@ -33,7 +33,9 @@ const maxListed = 200
 // which the job's result has.
 func noteOf(r Result, files []file) Published {
 	r.Removed, r.Skipped = nil, nil
-	sorted := slices.SortedStableFunc(slices.Values(files), func(a, b file) int { return indexFirst(a.name) - indexFirst(b.name) })
+	sorted := slices.SortedStableFunc(slices.Values(files), func(a, b file) int {
+		return indexFirst(a.name) - indexFirst(b.name)
+	})
 	p := Published{Result: r}
 	for _, f := range sorted[:min(len(sorted), maxListed)] {
 		p.Listed = append(p.Listed, PublishedFile{f.name, f.urls, f.bytes, f.modified})

@@ -61,7 +61,8 @@ func (in *inspector) read(r io.Reader) error {
 		return err
 	}
 	if root.Name.Space != nsSitemap || root.Name.Local != "urlset" && root.Name.Local != "sitemapindex" {
-		in.fault("the root element is %s in the namespace %q; urlset or sitemapindex in %q is meant", root.Name.Local, root.Name.Space, nsSitemap)
+		in.fault("the root element is %s in the namespace %q; urlset or sitemapindex in %q is meant", root.Name.Local,
+			root.Name.Space, nsSitemap)
 		return nil
 	}
 	in.index = root.Name.Local == "sitemapindex"
@@ -150,7 +151,8 @@ func (in *inspector) element(n *node) {
 		case position < 0:
 			in.fault("<%s> is not known in <%s>", c.Name.Local, want)
 		case position <= at:
-			in.fault("<%s> stands too late or twice: the order is %s, then extensions", c.Name.Local, strings.Join(allowed, ", "))
+			in.fault("<%s> stands too late or twice: the order is %s, then extensions", c.Name.Local,
+				strings.Join(allowed, ", "))
 		}
 		at = max(at, position)
 		in.value(c, &e)
@@ -206,7 +208,8 @@ func (in *inspector) extension(c *node, e *listed) {
 		e.alternates = append(e.alternates, in.alternate(c))
 	case c.Name.Space == nsImage && c.Name.Local == "image":
 		e.images++
-		if len(c.Children) == 0 || c.Children[0].Name.Local != "loc" || badURL(strings.TrimSpace(c.Children[0].Text)) != "" {
+		if len(c.Children) == 0 || c.Children[0].Name.Local != "loc" ||
+			badURL(strings.TrimSpace(c.Children[0].Text)) != "" {
 			in.fault("an image without an address")
 		}
 		if e.images > 1000 {
@@ -257,7 +260,9 @@ func badURL(text string) string {
 		return "is no address"
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return "is no absolute http address"
-	case strings.ContainsFunc(text, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("<>\"{}|\\^`", r) }):
+	case strings.ContainsFunc(text, func(r rune) bool {
+		return r <= ' ' || r > '~' || strings.ContainsRune("<>\"{}|\\^`", r)
+	}):
 		return "has characters that must be escaped"
 	}
 	return ""
@@ -265,7 +270,8 @@ func badURL(text string) string {
 
 // parseW3C reads what xsd:date and xsd:dateTime allow.
 func parseW3C(text string) (time.Time, bool) {
-	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02", "2006-01-02T15:04:05", "2006-01-02Z07:00"} {
+	for _, layout := range []string{"2006-01-02T15:04:05Z07:00", "2006-01-02", "2006-01-02T15:04:05",
+		"2006-01-02Z07:00"} {
 		if t, err := time.Parse(layout, text); err == nil {
 			return t, true
 		}

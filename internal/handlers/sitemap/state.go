@@ -48,7 +48,8 @@ func (h *Handler) fingerprint(ctx context.Context, p *plan) (fingerprint, error)
 	if p.options.News {
 		day = p.now.UTC().Format(time.DateOnly + "T15") // posts stop being news by the hour
 	}
-	err := see([]any{layoutVersion, p.perFile, p.botble, p.options, p.publication, p.language, day, p.links.Root, p.links.Ending,
+	err := see([]any{layoutVersion, p.perFile, p.botble, p.options, p.publication, p.language, day, p.links.Root,
+		p.links.Ending,
 		p.links.Homepage, p.links.Languages, p.links.Home(p.lastLanguage()), p.links.Today()})
 	current.sum = hex.EncodeToString(sum.Sum(nil))
 	return current, err
@@ -113,17 +114,20 @@ func (h *Handler) remember(ctx context.Context, what string, current fingerprint
 		return fmt.Errorf("encoding what was done: %w", err)
 	}
 	return h.transact(ctx, func(tx *sqlx.Tx) error {
-		if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), stateKey(what)); err != nil {
+		if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"),
+			stateKey(what)); err != nil {
 			return err
 		}
-		_, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_sitemap_state (target, fingerprint, summary, generated_at) VALUES (?, ?, ?, ?)"),
+		_, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_sitemap_state (target, fingerprint, summary, "+
+			"generated_at) VALUES (?, ?, ?, ?)"),
 			stateKey(what), current.sum, string(summary), h.now().UnixMilli())
 		return err
 	})
 }
 
 func (h *Handler) forget(ctx context.Context) error {
-	if _, err := h.db.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"), stateKey(h.target.String())); err != nil {
+	if _, err := h.db.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_sitemap_state WHERE target = ?"),
+		stateKey(h.target.String())); err != nil {
 		return fmt.Errorf("forgetting the last sitemap's state: %w", err)
 	}
 	return nil

@@ -10,7 +10,8 @@ import (
 
 // stream gives see every address of a group, and skip every row that cannot be
 // listed. It ends at see's first error.
-func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.RowError), see func(*entry) error) error {
+func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.RowError),
+	see func(*entry) error) error {
 	// The site's own address is listed where no page of the CMS has it.
 	if g.model.Name == "pages" && p.links.Homepage == "" {
 		if err := see(&entry{loc: p.links.Home(""), priority: "1.0", frequency: "daily"}); err != nil {
@@ -31,7 +32,8 @@ func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.
 		list := p.entries(g, &item, h.media)
 		// All languages or none: their alternates name each other.
 		if n := longest(list); n > maxLoc {
-			skip(&cms.RowError{Table: g.model.Table, ID: item.ID, Reason: fmt.Sprintf("its address has %d bytes, sitemaps allow %d", n, maxLoc)})
+			skip(&cms.RowError{Table: g.model.Table, ID: item.ID, Reason: fmt.Sprintf("its address has %d bytes, "+
+				"sitemaps allow %d", n, maxLoc)})
 			continue
 		}
 		for i := range list {

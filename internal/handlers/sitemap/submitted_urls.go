@@ -79,7 +79,8 @@ const perStatement = 500
 func (h *Handler) forgetURLs(ctx context.Context, hashes []int64) error {
 	return h.transact(ctx, func(tx *sqlx.Tx) error {
 		for chunk := range slices.Chunk(hashes, perStatement) {
-			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+database.Marks(len(chunk))+")"), anys(chunk)...); err != nil {
+			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+
+				database.Marks(len(chunk))+")"), anys(chunk)...); err != nil {
 				return err
 			}
 		}
@@ -100,7 +101,8 @@ func (h *Handler) deleted(ctx context.Context, w *watermark, see func(hash int64
 			Hash int64  `db:"hash"`
 			URL  string `db:"url"`
 		}
-		query := "SELECT hash, url FROM cmsjobs_indexnow_urls WHERE hash IN (" + database.Marks(len(chunk)) + ") ORDER BY hash"
+		query := "SELECT hash, url FROM cmsjobs_indexnow_urls WHERE hash IN (" + database.Marks(len(chunk)) +
+			") ORDER BY hash"
 		if err := h.db.SelectContext(ctx, &rows, h.db.Rebind(query), anys(chunk)...); err != nil {
 			return fmt.Errorf("reading what IndexNow accepted: %w", err)
 		}
@@ -134,13 +136,15 @@ func (h *Handler) accept(ctx context.Context, list []submitted) error {
 					rows = append(rows, s.hash, s.loc, int64(s.stamp), now)
 				}
 			}
-			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+database.Marks(len(hashes))+")"), anys(hashes)...); err != nil {
+			if _, err := tx.ExecContext(ctx, h.db.Rebind("DELETE FROM cmsjobs_indexnow_urls WHERE hash IN ("+
+				database.Marks(len(hashes))+")"), anys(hashes)...); err != nil {
 				return err
 			}
 			if len(rows) == 0 {
 				continue
 			}
-			if _, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_indexnow_urls (hash, url, stamp, submitted_at) VALUES "+database.Rows("(?, ?, ?, ?)", len(rows)/4)), rows...); err != nil {
+			if _, err := tx.ExecContext(ctx, h.db.Rebind("INSERT INTO cmsjobs_indexnow_urls (hash, url, stamp, "+
+				"submitted_at) VALUES "+database.Rows("(?, ?, ?, ?)", len(rows)/4)), rows...); err != nil {
 				return err
 			}
 		}

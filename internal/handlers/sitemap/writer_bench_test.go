@@ -23,13 +23,15 @@ import (
 //	CMSJOBS_PEER=/tmp/peer go test -run '^$' -bench Writer -benchtime 1x ./internal/handlers/sitemap
 func BenchmarkWriter(b *testing.B) {
 	const urls = 1_000_000
-	peer, kept := os.Getenv("CMSJOBS_PEER"), b.TempDir() // removed at the end of all: ext4 is slow at new files where many were just removed
+	// removed at the end of all: ext4 is slow at new files where many were just removed
+	peer, kept := os.Getenv("CMSJOBS_PEER"), b.TempDir()
 	for _, perFile := range []int{1000, 50_000} {
 		for _, w := range []struct {
 			name  string
 			who   int
 			write func(b *testing.B, folder string, urls, perFile int)
-		}{{"cmsjobs", syscall.RUSAGE_SELF, writeOurs}, {"snabb", syscall.RUSAGE_SELF, writeSnabb}, {"npm-sitemap", syscall.RUSAGE_CHILDREN, writeNPM}} {
+		}{{"cmsjobs", syscall.RUSAGE_SELF, writeOurs}, {"snabb", syscall.RUSAGE_SELF, writeSnabb},
+			{"npm-sitemap", syscall.RUSAGE_CHILDREN, writeNPM}} {
 			if w.who == syscall.RUSAGE_CHILDREN && peer == "" {
 				continue
 			}

@@ -72,7 +72,8 @@ func (m Meter) folders(ctx context.Context) []Item {
 	storage := m.Site.Storage()
 	var items []Item
 	for _, f := range []struct{ class, dir string }{
-		{"cache", filepath.Join(storage, "framework", "cache")}, {"cache", filepath.Join(storage, "framework", "views")},
+		{"cache", filepath.Join(storage, "framework", "cache")},
+		{"cache", filepath.Join(storage, "framework", "views")},
 		{"logs", filepath.Join(storage, "logs")}, {"media", m.Uploads()},
 		{"backup", filepath.Join(storage, "app", "cmsjobs-backups")},
 	} {

@@ -27,7 +27,8 @@ func (k *kept) KeepSizes(_ context.Context, sizes map[string]int64) error {
 
 func TestSizesAreKeptOnceAnHour(t *testing.T) {
 	root := t.TempDir()
-	for name, size := range map[string]int{"storage/logs/laravel.log": 700, "storage/logs/old/a.log": 30, "storage/framework/cache/x": 5, "public/storage/a.jpg": 11} {
+	for name, size := range map[string]int{"storage/logs/laravel.log": 700, "storage/logs/old/a.log": 30,
+		"storage/framework/cache/x": 5, "public/storage/a.jpg": 11} {
 		path := filepath.Join(root, name)
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
@@ -51,7 +52,8 @@ func TestSizesAreKeptOnceAnHour(t *testing.T) {
 	if got, want := byName["storage/logs"], (Item{"storage/logs", "logs", 730, 2}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if err := m.Keep(t.Context()); err != nil || history.sizes["logs"] != 730 || history.sizes["media"] != 11 || history.sizes["cache"] != 5 || history.sizes["table"] == 0 {
+	if err := m.Keep(t.Context()); err != nil || history.sizes["logs"] != 730 || history.sizes["media"] != 11 ||
+		history.sizes["cache"] != 5 || history.sizes["table"] == 0 {
 		t.Errorf("kept %v, %v", history.sizes, err)
 	}
 	history.sizes, history.ever, history.age = nil, true, 59*time.Minute

@@ -94,7 +94,8 @@ func (h *Handler) deliver(ctx context.Context, job jobs.Job, p DeliverPayload) e
 		h.c.Logger.WarnContext(ctx, "webhook delivery not logged", "event", "webhook.log_failed",
 			"uuid", job.UUID, "error", err)
 	}
-	if err := jobs.SetResult(ctx, Result{Status: c.status, Answer: cut(c.answer, 300), Duration: c.took.Round(time.Millisecond).String()}); err != nil {
+	if err := jobs.SetResult(ctx, Result{Status: c.status, Answer: cut(c.answer, 300),
+		Duration: c.took.Round(time.Millisecond).String()}); err != nil {
 		return err
 	}
 	return h.recordOutcome(ctx, p, c)
@@ -119,7 +120,8 @@ func (h *Handler) call(ctx context.Context, job jobs.Job, p DeliverPayload) (c *
 			return nil, "the subscription is disabled: " + s.Reason, nil
 		}
 		if p.Event != Test && !s.wants(p.Event) {
-			return nil, "", jobs.Permanent(fmt.Errorf("the subscription %d does not want the event %s: it wants %s", p.Subscription, p.Event, strings.Join(s.Events, ", ")))
+			return nil, "", jobs.Permanent(fmt.Errorf("the subscription %d does not want the event %s: it wants %s",
+				p.Subscription, p.Event, strings.Join(s.Events, ", ")))
 		}
 		c.url, secrets = s.URL, s.secrets(c.at)
 	}

@@ -47,9 +47,11 @@ func (h *Handler) log(ctx context.Context, c *call) error {
 	if c.err != nil {
 		problem = c.err.Error()
 	}
-	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(`INSERT INTO cmsjobs_webhook_deliveries (message_id, subscription_id, event, url, attempt, status, error, request, answer, duration_ms, created_at)
+	_, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(`INSERT INTO cmsjobs_webhook_deliveries (message_id,
+		subscription_id, event, url, attempt, status, error, request, answer, duration_ms, created_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-		c.id, c.subscription, c.event, cut(c.url, 2000), c.attempt, c.status, cut(problem, 500), cut(string(c.body), maxRequest), cut(c.answer, maxAnswer), c.took.Milliseconds(), c.at.UnixMilli())
+		c.id, c.subscription, c.event, cut(c.url, 2000), c.attempt, c.status, cut(problem, 500),
+		cut(string(c.body), maxRequest), cut(c.answer, maxAnswer), c.took.Milliseconds(), c.at.UnixMilli())
 	return err
 }
 
@@ -67,11 +69,14 @@ type deliveryRow struct {
 }
 
 func (r deliveryRow) delivery() Delivery {
-	return Delivery{ID: r.ID, MessageID: r.MessageID, Subscription: r.Subscription, Event: r.Event, URL: shown(r.URL), Attempt: r.Attempt, Status: r.Status, Error: r.Error,
-		Request: r.Request, Answer: r.Answer, Duration: time.Duration(r.DurationMS) * time.Millisecond, At: time.UnixMilli(r.CreatedAt).UTC()}
+	return Delivery{ID: r.ID, MessageID: r.MessageID, Subscription: r.Subscription, Event: r.Event, URL: shown(r.URL),
+		Attempt: r.Attempt, Status: r.Status, Error: r.Error,
+		Request: r.Request, Answer: r.Answer, Duration: time.Duration(r.DurationMS) * time.Millisecond,
+		At: time.UnixMilli(r.CreatedAt).UTC()}
 }
 
-const deliveryColumns = "SELECT id, message_id, subscription_id, event, url, attempt, status, error, request, answer, duration_ms, created_at FROM cmsjobs_webhook_deliveries "
+const deliveryColumns = "SELECT id, message_id, subscription_id, event, url, attempt, status, error, request, " +
+	"answer, duration_ms, created_at FROM cmsjobs_webhook_deliveries "
 
 // Deliveries lists attempts, the newest first, by the page's cursor; of one
 // subscription, or of all when it is 0. Total is −1 in a large log.
@@ -129,9 +134,11 @@ func (h *Handler) Redeliver(ctx context.Context, delivery int64) (jobs.Receipt, 
 		Data      json.RawMessage
 	}
 	if json.Unmarshal([]byte(r.Request), &sent) != nil {
-		return jobs.Receipt{}, fmt.Errorf("the message was too long to be kept whole, so it cannot be sent again from here: %w", jobs.ErrConflict)
+		return jobs.Receipt{}, fmt.Errorf("the message was too long to be kept whole, so it cannot be sent again "+
+			"from here: %w", jobs.ErrConflict)
 	}
-	p := DeliverPayload{Subscription: r.Subscription, Event: r.Event, Data: sent.Data, ID: r.MessageID, At: sent.Timestamp}
+	p := DeliverPayload{Subscription: r.Subscription, Event: r.Event, Data: sent.Data, ID: r.MessageID,
+		At: sent.Timestamp}
 	if r.Subscription == 0 {
 		p.URL = r.URL
 	}
@@ -143,7 +150,8 @@ func (h *Handler) SendTest(ctx context.Context, subscription int64) (jobs.Receip
 	if _, err := h.subscription(ctx, subscription); err != nil {
 		return jobs.Receipt{}, err
 	}
-	return h.enqueue(ctx, DeliverPayload{Subscription: subscription, Event: Test, Data: json.RawMessage(`{"test":true}`), At: h.c.Now().UTC().Format(time.RFC3339)})
+	return h.enqueue(ctx, DeliverPayload{Subscription: subscription, Event: Test,
+		Data: json.RawMessage(`{"test":true}`), At: h.c.Now().UTC().Format(time.RFC3339)})
 }
 
 func (h *Handler) enqueue(ctx context.Context, p DeliverPayload) (jobs.Receipt, error) {
@@ -166,7 +174,8 @@ func (h *Handler) Prune(ctx context.Context, before time.Time) (int64, error) {
 	var total int64
 	for {
 		result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind(`DELETE FROM cmsjobs_webhook_deliveries WHERE id IN
-			(SELECT k FROM (SELECT id AS k FROM cmsjobs_webhook_deliveries WHERE created_at < ? ORDER BY created_at LIMIT 1000) old)`), before.UnixMilli())
+			(SELECT k FROM (SELECT id AS k FROM cmsjobs_webhook_deliveries WHERE created_at < ? ORDER BY created_at
+			LIMIT 1000) old)`), before.UnixMilli())
 		if err != nil {
 			return total, fmt.Errorf("pruning webhook deliveries: %w", err)
 		}

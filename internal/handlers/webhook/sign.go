@@ -33,7 +33,8 @@ func NewSecret() string {
 func keyOf(secret string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil || len(key) < 16 {
-		return nil, errors.New("a webhook secret is whsec_ and at least 16 bytes in base64: make one by cmsjobs webhook secret")
+		return nil, errors.New("a webhook secret is whsec_ and at least 16 bytes in base64: make one by cmsjobs " +
+			"webhook secret")
 	}
 	return key, nil
 }

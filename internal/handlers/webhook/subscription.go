@@ -127,8 +127,10 @@ func (h *Handler) check(address string, events []string, list string) error {
 }
 
 func (h *Handler) insert(ctx context.Context, name, address, events, secret string, now time.Time) (int64, error) {
-	return database.InsertID(ctx, h.c.DB, `INSERT INTO cmsjobs_webhooks (name, url, events, secret, old_secret, old_secret_until, status, reason, created_at, updated_at)
-		VALUES (?, ?, ?, ?, '', 0, ?, '', ?, ?)`, name, address, events, secret, Active, now.UnixMilli(), now.UnixMilli())
+	return database.InsertID(ctx, h.c.DB, `INSERT INTO cmsjobs_webhooks (name, url, events, secret, old_secret,
+		old_secret_until, status, reason, created_at, updated_at)
+		VALUES (?, ?, ?, ?, '', 0, ?, '', ?, ?)`, name, address, events, secret, Active, now.UnixMilli(),
+		now.UnixMilli())
 }
 
 type subscriptionRow struct {
@@ -143,12 +145,14 @@ type subscriptionRow struct {
 }
 
 func (r subscriptionRow) subscription() keyed {
-	s := Subscription{ID: r.ID, Name: r.Name, URL: r.URL, Events: strings.Split(r.Events, ","), Status: r.Status, Reason: r.Reason,
+	s := Subscription{ID: r.ID, Name: r.Name, URL: r.URL, Events: strings.Split(r.Events, ","), Status: r.Status,
+		Reason:    r.Reason,
 		CreatedAt: time.UnixMilli(r.CreatedAt).UTC(), UpdatedAt: time.UnixMilli(r.UpdatedAt).UTC()}
 	return keyed{s, r.Secret, r.OldSecret, time.UnixMilli(r.OldUntil)}
 }
 
-const subscriptionColumns = "SELECT id, name, url, events, secret, old_secret, old_secret_until, status, reason, created_at, updated_at FROM cmsjobs_webhooks "
+const subscriptionColumns = "SELECT id, name, url, events, secret, old_secret, old_secret_until, status, reason, " +
+	"created_at, updated_at FROM cmsjobs_webhooks "
 
 func (h *Handler) subscription(ctx context.Context, id int64) (keyed, error) {
 	var r subscriptionRow
@@ -183,7 +187,8 @@ func (h *Handler) Rotate(ctx context.Context, id int64, overlap time.Duration) (
 		return "", err
 	}
 	secret, now := NewSecret(), h.c.Now()
-	return secret, h.change(ctx, id, "secret = ?, old_secret = ?, old_secret_until = ?", secret, s.secret, now.Add(overlap).UnixMilli())
+	return secret, h.change(ctx, id, "secret = ?, old_secret = ?, old_secret_until = ?", secret, s.secret,
+		now.Add(overlap).UnixMilli())
 }
 
 // Disable stops deliveries to a subscription; what waits ends without being sent.
@@ -198,7 +203,8 @@ func (h *Handler) Enable(ctx context.Context, id int64) error {
 
 func (h *Handler) change(ctx context.Context, id int64, set string, args ...any) error {
 	args = append(args, h.c.Now().UnixMilli(), id)
-	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_webhooks SET "+set+", updated_at = ? WHERE id = ?"), args...)
+	result, err := h.c.DB.ExecContext(ctx, h.c.DB.Rebind("UPDATE cmsjobs_webhooks SET "+set+", updated_at = ? WHERE "+
+		"id = ?"), args...)
 	if err != nil {
 		return fmt.Errorf("changing webhook subscription %d: %w", id, err)
 	}
@@ -250,7 +256,8 @@ func (h *Handler) PublishFailure(ctx context.Context, job jobs.Job, message stri
 	if job.Type == Deliver.Name {
 		return nil, nil
 	}
-	return h.Publish(ctx, JobFailed, map[string]any{"uuid": job.UUID, "type": job.Type, "queue": job.Queue, "attempt": job.Attempt, "error": cut(message, 500)})
+	return h.Publish(ctx, JobFailed, map[string]any{"uuid": job.UUID, "type": job.Type, "queue": job.Queue,
+		"attempt": job.Attempt, "error": cut(message, 500)})
 }
 
 // cut makes foreign text fit for a column and a page; lines and tabs of bodies

@@ -93,8 +93,10 @@ func newOffice(t *testing.T, engine jobstest.Engine, change func(*webhook.Config
 	db := jobstest.Migrated(t, engine)
 	o := &office{t: t, registry: jobs.NewRegistry(), queue: &queue{}}
 	o.book = &orders.Book{DB: db.DB, Now: time.Now}
-	c := webhook.Config{DB: db.DB, Orders: o.book, AllowHTTP: true, Enqueue: o.queue, Now: time.Now, Logger: slog.New(slog.DiscardHandler), Breaker: breaker.New(db.DB, breaker.Config{Failures: 3}),
-		Client: outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Timeout: 5 * time.Second})}
+	c := webhook.Config{DB: db.DB, Orders: o.book, AllowHTTP: true, Enqueue: o.queue, Now: time.Now,
+		Logger: slog.New(slog.DiscardHandler), Breaker: breaker.New(db.DB, breaker.Config{Failures: 3}),
+		Client: outbound.New(outbound.Options{AllowHTTP: true, AllowPrivate: []netip.Prefix{
+			netip.MustParsePrefix("127.0.0.0/8")}, Timeout: 5 * time.Second})}
 	if change != nil {
 		change(&c)
 	}
@@ -116,7 +118,8 @@ func (o *office) run(uuid string, attempt int, n jobs.Spec) (webhook.Result, err
 	}
 	n = given[0]
 	kept := jobs.NewRun(time.Now)
-	err = entry.Run(jobs.WithRun(o.t.Context(), kept), jobs.Job{UUID: uuid, Type: n.Type, Data: n.Data, Attempt: attempt, MaxAttempts: 6, EnqueuedAt: time.Now()})
+	err = entry.Run(jobs.WithRun(o.t.Context(), kept), jobs.Job{UUID: uuid, Type: n.Type, Data: n.Data,
+		Attempt: attempt, MaxAttempts: 6, EnqueuedAt: time.Now()})
 	var r webhook.Result
 	if raw, _ := kept.Result(); raw != nil {
 		if err := json.Unmarshal(raw, &r); err != nil {
@@ -140,7 +143,8 @@ func TestAnEventArrivesSignedAtThoseWhoWantIt(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			r := newReceiver(t)
 			o := newOffice(t, engine, nil)
-			_, secret, err := o.Create(t.Context(), "jobs", r.URL+"/hook?key=hidden", []string{"job.*", "backup.completed"})
+			_, secret, err := o.Create(t.Context(), "jobs", r.URL+"/hook?key=hidden",
+				[]string{"job.*", "backup.completed"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,7 +156,8 @@ func TestAnEventArrivesSignedAtThoseWhoWantIt(t *testing.T) {
 				t.Fatalf("%d jobs, %v", len(list), err)
 			}
 			r.say(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500); fmt.Fprint(w, "broken\x00\xff") })
-			if _, err := o.run("d-1", 1, list[0]); err == nil || jobs.IsPermanent(err) || strings.Contains(err.Error(), "hidden") {
+			if _, err := o.run("d-1", 1, list[0]); err == nil || jobs.IsPermanent(err) ||
+				strings.Contains(err.Error(), "hidden") {
 				t.Errorf("an answer 500: %v", err)
 			}
 			r.say(nil)
@@ -171,18 +176,21 @@ func TestAnEventArrivesSignedAtThoseWhoWantIt(t *testing.T) {
 				Data            map[string]any
 			}
 			_, raw := r.last()
-			if err := json.Unmarshal(raw, &body); err != nil || body.Type != "job.failed" || body.Data["type"] != "mail.send" {
+			if err := json.Unmarshal(raw, &body); err != nil || body.Type != "job.failed" ||
+				body.Data["type"] != "mail.send" {
 				t.Errorf("%s (%v)", raw, err)
 			}
 			if _, err := time.Parse(time.RFC3339, body.Timestamp); err != nil {
 				t.Error(err)
 			}
 			log, err := o.Deliveries(t.Context(), 0, jobs.Page{Limit: 1})
-			if err != nil || len(log.Items) != 1 || !log.Items[0].Succeeded() || log.Next == "" || strings.Contains(log.Items[0].URL, "hidden") {
+			if err != nil || len(log.Items) != 1 || !log.Items[0].Succeeded() || log.Next == "" ||
+				strings.Contains(log.Items[0].URL, "hidden") {
 				t.Errorf("%+v, %v", log, err)
 			}
 			older, err := o.Deliveries(t.Context(), 0, jobs.Page{Limit: 1, Cursor: log.Next})
-			if err != nil || len(older.Items) != 1 || older.Items[0].Status != 500 || older.Next != "" || older.Items[0].Answer == "" {
+			if err != nil || len(older.Items) != 1 || older.Items[0].Status != 500 || older.Next != "" ||
+				older.Items[0].Answer == "" {
 				t.Errorf("%+v, %v", older, err)
 			}
 			if _, err := o.Redeliver(t.Context(), older.Items[0].ID); err != nil {
@@ -210,10 +218,12 @@ func TestNobodyForgesASignedEvent(t *testing.T) {
 	}
 	entry, _ := o.registry.Lookup(webhook.Deliver.Name)
 	row := func(data string) error {
-		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(time.Now)), jobs.Job{UUID: "u", Type: webhook.Deliver.Name, Data: json.RawMessage(data), EnqueuedAt: time.Now()})
+		return entry.Run(jobs.WithRun(t.Context(), jobs.NewRun(time.Now)),
+			jobs.Job{UUID: "u", Type: webhook.Deliver.Name, Data: json.RawMessage(data), EnqueuedAt: time.Now()})
 	}
 	forged := fmt.Sprintf(`{"subscription":%d,"event":"backup.completed","data":{"forged":true}}`, s.ID)
-	for _, data := range []string{forged, `{"url":"` + r.URL + `","event":"a.b"}`, `{}`, `{"order":"x"}`, `{"order":"00000000000000000000000000000000"}`,
+	for _, data := range []string{forged, `{"url":"` + r.URL + `","event":"a.b"}`, `{}`, `{"order":"x"}`,
+		`{"order":"00000000000000000000000000000000"}`,
 		`{"order":"00000000000000000000000000000000","subscription":1,"event":"a.b"}`} {
 		if err := row(data); !jobs.IsPermanent(err) {
 			t.Errorf("the row %s: %v", data, err)
@@ -226,7 +236,9 @@ func TestNobodyForgesASignedEvent(t *testing.T) {
 	if r.count() != 0 {
 		t.Errorf("%d forged events arrived", r.count())
 	}
-	if _, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{Subscription: s.ID, Event: webhook.Test})); err != nil || r.count() != 1 {
+	if _, err := o.run("u", 1,
+		webhook.Deliver.New(webhook.DeliverPayload{Subscription: s.ID, Event: webhook.Test})); err != nil ||
+		r.count() != 1 {
 		t.Errorf("the test event: %v", err)
 	}
 	open := newOffice(t, jobstest.SQLite, func(c *webhook.Config) { c.Rows = true })
@@ -247,7 +259,8 @@ func TestAFailedWebhookMakesNoWebhook(t *testing.T) {
 	if _, _, err := o.Create(t.Context(), "all", "https://example.com/", nil); err != nil {
 		t.Fatal(err)
 	}
-	if list, err := o.PublishFailure(t.Context(), jobs.Job{Type: webhook.Deliver.Name}, "x"); err != nil || len(list) != 0 {
+	if list, err := o.PublishFailure(t.Context(), jobs.Job{Type: webhook.Deliver.Name}, "x"); err != nil ||
+		len(list) != 0 {
 		t.Errorf("%v, %v", list, err)
 	}
 }
@@ -311,7 +324,10 @@ func TestAnswersDecideHowItGoesOn(t *testing.T) {
 	if wait, ok := jobs.AsRetryAfter(answer(429, "Retry-After", "120")); !ok || wait != 2*time.Minute {
 		t.Errorf("Retry-After in seconds: %v, %s", ok, wait)
 	}
-	if wait, ok := jobs.AsRetryAfter(answer(503, "Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))); !ok || wait < 59*time.Minute || wait > time.Hour {
+	if wait,
+		ok := jobs.AsRetryAfter(
+		answer(503, "Retry-After", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))); !ok ||
+		wait < 59*time.Minute || wait > time.Hour {
 		t.Errorf("Retry-After as a date: %v, %s", ok, wait)
 	}
 	if wait, ok := jobs.AsRetryAfter(answer(503, "Retry-After", "99999999")); !ok || wait != 6*time.Hour {
@@ -339,16 +355,22 @@ func TestAnswersDecideHowItGoesOn(t *testing.T) {
 func TestAddressesInsideAreRefused(t *testing.T) {
 	canary := newReceiver(t)
 	port := canary.URL[strings.LastIndex(canary.URL, ":"):]
-	o := newOffice(t, jobstest.SQLite, func(c *webhook.Config) { c.Client = outbound.New(outbound.Options{AllowHTTP: true}) })
-	for _, address := range []string{canary.URL, "http://localhost" + port, "http://[::1]" + port, "http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port, "http://2130706433" + port,
-		"http://0x7f.1" + port, "http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/", "http://192.168.1.1/", "http://100.64.0.1/", "http://[fe80::1]/", "http://[fd00::1]/", "http://[64:ff9b::7f00:1]/"} {
+	o := newOffice(t, jobstest.SQLite, func(c *webhook.Config) {
+		c.Client = outbound.New(outbound.Options{AllowHTTP: true})
+	})
+	for _, address := range []string{canary.URL, "http://localhost" + port, "http://[::1]" + port,
+		"http://[::ffff:127.0.0.1]" + port, "http://0.0.0.0" + port, "http://2130706433" + port,
+		"http://0x7f.1" + port, "http://169.254.169.254/latest/meta-data/", "http://10.0.0.1/", "http://192.168.1.1/",
+		"http://100.64.0.1/", "http://[fe80::1]/", "http://[fd00::1]/", "http://[64:ff9b::7f00:1]/"} {
 		_, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: address, Event: "a.b"}))
 		if err == nil {
 			t.Errorf("%s was called", address)
 		}
 	}
-	for _, address := range []string{"file:///etc/passwd", "gopher://example.com/", "https://user:pass@example.com/", "https://", "example.com", "https://exa mple.com"} {
-		if _, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: address, Event: "a.b"})); !jobs.IsPermanent(err) {
+	for _, address := range []string{"file:///etc/passwd", "gopher://example.com/", "https://user:pass@example.com/",
+		"https://", "example.com", "https://exa mple.com"} {
+		if _, err := o.run("u", 1,
+			webhook.Deliver.New(webhook.DeliverPayload{URL: address, Event: "a.b"})); !jobs.IsPermanent(err) {
 			t.Errorf("%s: %v", address, err)
 		}
 		if _, _, err := o.Create(t.Context(), "x", address, nil); err == nil {
@@ -366,7 +388,8 @@ func TestARedirectInsideIsNotFollowed(t *testing.T) {
 		http.Redirect(w, req, canary.URL, http.StatusTemporaryRedirect)
 	})
 	o := newOffice(t, jobstest.SQLite, nil)
-	if _, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: r.URL, Event: "a.b"})); err == nil || canary.count() != 0 {
+	if _, err := o.run("u", 1, webhook.Deliver.New(webhook.DeliverPayload{URL: r.URL, Event: "a.b"})); err == nil ||
+		canary.count() != 0 {
 		t.Errorf("%v, %d requests", err, canary.count())
 	}
 }
@@ -400,7 +423,8 @@ func TestALongAnswerIsCut(t *testing.T) {
 
 // The example of the Standard Webhooks specification's reference libraries.
 func TestTheSignatureIsTheStandardOne(t *testing.T) {
-	const secret, id, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek", `{"test": 2432232314}`
+	const secret, id, body = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "msg_p5jXN8AQM9LWM0D4loKWxJek",
+		`{"test": 2432232314}`
 	at := time.Unix(1614265330, 0)
 	got, err := webhook.Sign(secret, id, at, []byte(body))
 	if want := "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="; err != nil || got != want {
@@ -466,7 +490,8 @@ func TestSixAttemptsOverNineHours(t *testing.T) {
 	for failures := 1; failures < p.MaxAttempts; failures++ {
 		waits = append(waits, p.Backoff(failures))
 	}
-	if want := []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}; !slices.Equal(waits, want) {
+	if want := []time.Duration{5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour,
+		6 * time.Hour}; !slices.Equal(waits, want) {
 		t.Errorf("it is tried again after %v, want %v", waits, want)
 	}
 }
@@ -490,14 +515,16 @@ func TestADeliveryReturnsWhenItIsToldToStop(t *testing.T) {
 		defer stop()
 		r := newReceiver(t)
 		r.say(func(_ http.ResponseWriter, req *http.Request) { stop(); <-req.Context().Done() })
-		given, err := o.book.Give(ctx, o.registry, webhook.Deliver.New(webhook.DeliverPayload{URL: r.URL, Event: "a.b"}))
+		given, err := o.book.Give(ctx, o.registry,
+			webhook.Deliver.New(webhook.DeliverPayload{URL: r.URL, Event: "a.b"}))
 		if err != nil {
 			t.Fatal(err)
 		}
 		entry, _ := o.registry.Lookup(webhook.Deliver.Name)
 		returned := make(chan error, 1)
 		go func() {
-			returned <- entry.Run(ctx, jobs.Job{UUID: "u", Type: given[0].Type, Data: given[0].Data, Attempt: 1, MaxAttempts: 6, EnqueuedAt: time.Now()})
+			returned <- entry.Run(ctx, jobs.Job{UUID: "u", Type: given[0].Type, Data: given[0].Data, Attempt: 1,
+				MaxAttempts: 6, EnqueuedAt: time.Now()})
 		}()
 		select {
 		case err := <-returned:

@@ -95,7 +95,8 @@ func (b *Breakers) wasHealthy(dependency string) bool {
 
 // New returns the breakers whose rows lie in db.
 func New(db *sqlx.DB, c Config) *Breakers {
-	defaults := Config{Failures: 10, Window: time.Minute, Wait: 30 * time.Second, MaxWait: 10 * time.Minute, ProbeTimeout: 2 * time.Minute}
+	defaults := Config{Failures: 10, Window: time.Minute, Wait: 30 * time.Second, MaxWait: 10 * time.Minute,
+		ProbeTimeout: 2 * time.Minute}
 	if c.Recovered == nil {
 		c.Recovered = func(context.Context, string) error { return nil }
 	}
@@ -108,7 +109,8 @@ func New(db *sqlx.DB, c Config) *Breakers {
 	for _, d := range []struct {
 		field *time.Duration
 		value time.Duration
-	}{{&c.Window, defaults.Window}, {&c.Wait, defaults.Wait}, {&c.MaxWait, defaults.MaxWait}, {&c.ProbeTimeout, defaults.ProbeTimeout}} {
+	}{{&c.Window, defaults.Window}, {&c.Wait, defaults.Wait}, {&c.MaxWait, defaults.MaxWait},
+		{&c.ProbeTimeout, defaults.ProbeTimeout}} {
 		if *d.field <= 0 {
 			*d.field = d.value
 		}
@@ -130,7 +132,9 @@ type row struct {
 
 // query reads rows with the database's clock: fail waits for a lock before.
 func (b *Breakers) query(tail string) string {
-	return b.db.Rebind("SELECT dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at, " + b.d.Clock + " AS now FROM cmsjobs_breakers" + tail)
+	return b.db.Rebind(
+		"SELECT dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at, " + b.d.Clock +
+			" AS now FROM cmsjobs_breakers" + tail)
 }
 
 // Allow returns nil when the dependency may be used now. Else the error wraps
@@ -151,15 +155,18 @@ func (b *Breakers) Allow(ctx context.Context, dependency string) error {
 		if err != nil || won {
 			return err
 		}
-		r.RetryAt = r.Now + min(b.c.ProbeTimeout, 5*time.Second).Milliseconds() // another is probing: it will not be long
+		// another is probing: it will not be long
+		r.RetryAt = r.Now + min(b.c.ProbeTimeout, 5*time.Second).Milliseconds()
 	}
 	wait := time.Duration(r.RetryAt-r.Now) * time.Millisecond
-	return jobs.WaitFor(fmt.Errorf("%s: %w; the last error was: %s", dependency, ErrOpen, r.LastError), r.Dependency, wait)
+	return jobs.WaitFor(fmt.Errorf("%s: %w; the last error was: %s", dependency, ErrOpen, r.LastError), r.Dependency,
+		wait)
 }
 
 // probe makes this caller the one that tries: a compare-and-set on retry_at.
 func (b *Breakers) probe(ctx context.Context, r row) (bool, error) {
-	result, err := b.db.ExecContext(ctx, b.db.Rebind("UPDATE cmsjobs_breakers SET state = ?, retry_at = ?, changed_at = ? WHERE dependency = ? AND retry_at = ? AND state <> ?"),
+	result, err := b.db.ExecContext(ctx, b.db.Rebind("UPDATE cmsjobs_breakers SET state = ?, retry_at = ?, "+
+		"changed_at = ? WHERE dependency = ? AND retry_at = ? AND state <> ?"),
 		HalfOpen, r.Now+b.c.ProbeTimeout.Milliseconds(), r.Now, r.Dependency, r.RetryAt, Closed)
 	if err != nil {
 		return false, fmt.Errorf("probing %s: %w", r.Dependency, err)
@@ -208,7 +215,8 @@ func (b *Breakers) succeed(ctx context.Context, dependency string) error {
 			same = "=" // what opened since then stays open
 		}
 		var result sql.Result
-		result, err = b.db.ExecContext(ctx, b.db.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = 0, trips = 0, retry_at = 0, changed_at = ? WHERE dependency = ? AND state "+same+" ?"),
+		result, err = b.db.ExecContext(ctx, b.db.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = 0, trips "+
+			"= 0, retry_at = 0, changed_at = ? WHERE dependency = ? AND state "+same+" ?"),
 			Closed, r.Now, r.Dependency, Closed)
 		if err == nil {
 			changed, err = result.RowsAffected()
@@ -242,8 +250,10 @@ func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (
 		}
 		before = r.State
 		r = b.c.after(r)
-		_, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = ?, first_failure_at = ?, trips = ?, retry_at = ?, last_error = ?, changed_at = ? WHERE dependency = ?"),
-			r.State, r.Failures, r.FirstFailure, r.Trips, r.RetryAt, jobs.PlainText(failure.Error(), 500), r.Now, r.Dependency)
+		_, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_breakers SET state = ?, failures = ?, "+
+			"first_failure_at = ?, trips = ?, retry_at = ?, last_error = ?, changed_at = ? WHERE dependency = ?"),
+			r.State, r.Failures, r.FirstFailure, r.Trips, r.RetryAt, jobs.PlainText(failure.Error(), 500), r.Now,
+			r.Dependency)
 		return err
 	})
 	if errors.Is(err, sql.ErrNoRows) {
@@ -254,7 +264,8 @@ func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (
 	}
 	if before == Closed && r.State == Open {
 		b.c.Logger.WarnContext(ctx, "circuit opened: jobs that need the dependency wait", "event", "circuit.opened",
-			"dependency", r.Dependency, "failures", r.Failures, "probe_in", time.Duration(r.RetryAt-r.Now)*time.Millisecond,
+			"dependency", r.Dependency, "failures", r.Failures, "probe_in",
+			time.Duration(r.RetryAt-r.Now)*time.Millisecond,
 			"error", jobs.PlainText(failure.Error(), 500))
 	}
 	if before != Closed {
@@ -283,7 +294,8 @@ func (c Config) after(r row) row {
 }
 
 func (b *Breakers) makeRow(ctx context.Context, dependency string) error {
-	insert := b.d.InsertIgnore("cmsjobs_breakers", "dependency, state, failures, first_failure_at, trips, retry_at, last_error, changed_at", "(?, ?, 0, 0, 0, 0, '', 0)")
+	insert := b.d.InsertIgnore("cmsjobs_breakers", "dependency, state, failures, first_failure_at, trips, retry_at, "+
+		"last_error, changed_at", "(?, ?, 0, 0, 0, 0, '', 0)")
 	_, err := b.db.ExecContext(ctx, b.db.Rebind(insert), key(dependency), Closed)
 	return err
 }
@@ -291,12 +303,14 @@ func (b *Breakers) makeRow(ctx context.Context, dependency string) error {
 // List returns every dependency that ever failed, the open ones first.
 func (b *Breakers) List(ctx context.Context) ([]Info, error) {
 	var rows []row
-	if err := b.db.SelectContext(ctx, &rows, b.query(" ORDER BY CASE state WHEN 'closed' THEN 1 ELSE 0 END, dependency LIMIT 1000")); err != nil {
+	if err := b.db.SelectContext(ctx, &rows, b.query(" ORDER BY CASE state WHEN 'closed' THEN 1 ELSE 0 END, "+
+		"dependency LIMIT 1000")); err != nil {
 		return nil, fmt.Errorf("listing circuit breakers: %w", err)
 	}
 	list := make([]Info, len(rows))
 	for i, r := range rows {
-		list[i] = Info{Dependency: r.Dependency, State: r.State, Failures: r.Failures, Trips: r.Trips, LastError: r.LastError, ChangedAt: time.UnixMilli(r.ChangedAt).UTC()}
+		list[i] = Info{Dependency: r.Dependency, State: r.State, Failures: r.Failures, Trips: r.Trips,
+			LastError: r.LastError, ChangedAt: time.UnixMilli(r.ChangedAt).UTC()}
 		if r.RetryAt > 0 {
 			list[i].RetryAt = time.UnixMilli(r.RetryAt).UTC()
 		}
@@ -313,7 +327,8 @@ func (b *Breakers) Reset(ctx context.Context, dependency string) (bool, error) {
 	}
 	var result sql.Result
 	if err == nil {
-		result, err = b.db.ExecContext(ctx, b.db.Rebind("DELETE FROM cmsjobs_breakers WHERE dependency = ?"), r.Dependency)
+		result, err = b.db.ExecContext(ctx, b.db.Rebind("DELETE FROM cmsjobs_breakers WHERE dependency = ?"),
+			r.Dependency)
 	}
 	if err != nil {
 		return false, fmt.Errorf("resetting the circuit breaker of %s: %w", dependency, err)

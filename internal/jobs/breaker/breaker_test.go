@@ -47,14 +47,16 @@ func TestItOpensAfterFailuresInARowAndChargesNoAttempt(t *testing.T) {
 		record(t, b, 1, errOut)
 		err := b.Allow(t.Context(), host)
 		wait, ok := jobs.AsRetryAfter(err)
-		if !ok || !errors.Is(err, breaker.ErrOpen) || wait <= 0 || wait > 30*time.Second || strings.Contains(err.Error(), "\n") {
+		if !ok || !errors.Is(err, breaker.ErrOpen) || wait <= 0 || wait > 30*time.Second ||
+			strings.Contains(err.Error(), "\n") {
 			t.Errorf("open: %v (wait %s)", err, wait)
 		}
 		if err := b.Allow(t.Context(), "another"); err != nil {
 			t.Errorf("another dependency is held back: %v", err)
 		}
 		list, err := b.List(t.Context())
-		if err != nil || len(list) != 1 || list[0].State != breaker.Open || list[0].Dependency != host || list[0].RetryAt.IsZero() {
+		if err != nil || len(list) != 1 || list[0].State != breaker.Open || list[0].Dependency != host ||
+			list[0].RetryAt.IsZero() {
 			t.Errorf("List: %+v, %v", list, err)
 		}
 		if was, err := b.Reset(t.Context(), host); err != nil || !was || b.Allow(t.Context(), host) != nil {
@@ -99,29 +101,31 @@ func TestOneProbeInTheWholeFleet(t *testing.T) {
 }
 
 func TestAFailedProbeDoublesTheWaitAndADeadOneIsReplaced(t *testing.T) {
-	onEach(t, breaker.Config{Failures: 1, Wait: time.Hour, MaxWait: 3 * time.Hour}, func(t *testing.T, db *jobstest.Database, b *breaker.Breakers) {
-		for trip, want := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, 3 * time.Hour} {
-			record(t, b, 1, errOut)
-			wait, _ := jobs.AsRetryAfter(b.Allow(t.Context(), host))
-			if wait > want || wait < want-10*time.Minute {
-				t.Errorf("wait %d is %s, want %s", trip, wait, want)
+	onEach(t, breaker.Config{Failures: 1, Wait: time.Hour, MaxWait: 3 * time.Hour},
+		func(t *testing.T, db *jobstest.Database, b *breaker.Breakers) {
+			for trip, want := range []time.Duration{time.Hour, 2 * time.Hour, 3 * time.Hour, 3 * time.Hour} {
+				record(t, b, 1, errOut)
+				wait, _ := jobs.AsRetryAfter(b.Allow(t.Context(), host))
+				if wait > want || wait < want-10*time.Minute {
+					t.Errorf("wait %d is %s, want %s", trip, wait, want)
+				}
+				expire(t, db)
+				if err := b.Allow(t.Context(), host); err != nil {
+					t.Fatalf("the probe: %v", err)
+				}
 			}
-			expire(t, db)
+			expire(t, db) // the prober died without a word
 			if err := b.Allow(t.Context(), host); err != nil {
-				t.Fatalf("the probe: %v", err)
+				t.Errorf("nobody probes any more: %v", err)
 			}
-		}
-		expire(t, db) // the prober died without a word
-		if err := b.Allow(t.Context(), host); err != nil {
-			t.Errorf("nobody probes any more: %v", err)
-		}
-	})
+		})
 }
 
 func TestFailuresFarApartDoNotOpenIt(t *testing.T) {
 	onEach(t, breaker.Config{Failures: 2}, func(t *testing.T, db *jobstest.Database, b *breaker.Breakers) {
 		record(t, b, 1, errOut)
-		if _, err := db.ExecContext(t.Context(), "UPDATE cmsjobs_breakers SET first_failure_at = first_failure_at - 61000"); err != nil {
+		if _, err := db.ExecContext(t.Context(), "UPDATE cmsjobs_breakers SET first_failure_at = first_failure_at - "+
+			"61000"); err != nil {
 			t.Fatal(err)
 		}
 		record(t, b, 1, errOut)

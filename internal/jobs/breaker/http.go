@@ -50,7 +50,8 @@ func (h *HTTP) record(ctx context.Context, name string, answer *http.Response, e
 	}
 	if err == nil {
 		switch answer.StatusCode {
-		case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		case http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable,
+			http.StatusGatewayTimeout:
 			err = fmt.Errorf("it answers %s", answer.Status)
 		}
 	}

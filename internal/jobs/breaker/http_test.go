@@ -31,13 +31,14 @@ func newHost(t *testing.T, b *breaker.Breakers) *guarded {
 		w.WriteHeader(int(h.status.Load()))
 	}))
 	t.Cleanup(h.Close)
-	h.client = &http.Client{Transport: &breaker.HTTP{Base: http.DefaultTransport, Breakers: b, Logger: slog.New(slog.DiscardHandler),
-		Name: func(r *http.Request) string {
-			if r.Method == http.MethodGet {
-				return ""
-			}
-			return "host:" + r.URL.Host
-		}}}
+	h.client = &http.Client{
+		Transport: &breaker.HTTP{Base: http.DefaultTransport, Breakers: b, Logger: slog.New(slog.DiscardHandler),
+			Name: func(r *http.Request) string {
+				if r.Method == http.MethodGet {
+					return ""
+				}
+				return "host:" + r.URL.Host
+			}}}
 	return h
 }
 
@@ -68,7 +69,8 @@ func TestAnIllHostIsLeftAlone(t *testing.T) {
 		}
 		asked := h.asked.Load()
 		err := h.post()
-		if wait, ok := jobs.AsRetryAfter(err); !ok || wait <= 0 || !errors.Is(err, breaker.ErrOpen) || h.asked.Load() != asked {
+		if wait, ok := jobs.AsRetryAfter(err); !ok || wait <= 0 || !errors.Is(err, breaker.ErrOpen) ||
+			h.asked.Load() != asked {
 			t.Errorf("after three failures: %v (%s), %d more requests", err, wait, h.asked.Load()-asked)
 		}
 		if answer, err := h.client.Get(h.URL); err != nil || answer.Body.Close() != nil {
@@ -91,7 +93,8 @@ func TestAnIllBucketChargesNoAttempts(t *testing.T) {
 	onEach(t, breaker.Config{Failures: 3}, func(t *testing.T, _ *jobstest.Database, b *breaker.Breakers) {
 		h := newHost(t, b)
 		h.status.Store(503)
-		s3, err := storage.NewS3(storage.S3Config{Bucket: "b", Endpoint: h.URL, PathStyle: true, AccessKey: "a", SecretKey: "s", Retries: 1, Watch: func(http.RoundTripper) http.RoundTripper { return h.client.Transport }})
+		s3, err := storage.NewS3(storage.S3Config{Bucket: "b", Endpoint: h.URL, PathStyle: true, AccessKey: "a",
+			SecretKey: "s", Retries: 1, Watch: func(http.RoundTripper) http.RoundTripper { return h.client.Transport }})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,7 +39,8 @@ func TestOneLineWhenItOpensAndOneWhenItCloses(t *testing.T) {
 			logs := []*bytes.Buffer{{}, {}}
 			var fleet []*breaker.Breakers
 			for _, log := range logs {
-				fleet = append(fleet, breaker.New(db.DB, breaker.Config{Failures: 3, Logger: slog.New(slog.NewJSONHandler(log, nil))}))
+				fleet = append(fleet,
+					breaker.New(db.DB, breaker.Config{Failures: 3, Logger: slog.New(slog.NewJSONHandler(log, nil))}))
 			}
 			together := func(failure error) {
 				var group sync.WaitGroup
@@ -62,7 +63,8 @@ func TestOneLineWhenItOpensAndOneWhenItCloses(t *testing.T) {
 			}
 			together(nil)
 			together(nil)
-			if got := events(t, logs...); got["WARN circuit.opened"] != 1 || got["INFO circuit.closed"] != 1 || len(got) != 2 {
+			if got := events(t, logs...); got["WARN circuit.opened"] != 1 || got["INFO circuit.closed"] != 1 ||
+				len(got) != 2 {
 				t.Errorf("%v", got)
 			}
 			together(errOut)
@@ -71,7 +73,8 @@ func TestOneLineWhenItOpensAndOneWhenItCloses(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if got := events(t, logs...); got["WARN circuit.opened"] != 2 || got["INFO circuit.closed"] != 2 || len(got) != 2 {
+			if got := events(t, logs...); got["WARN circuit.opened"] != 2 || got["INFO circuit.closed"] != 2 ||
+				len(got) != 2 {
 				t.Errorf("%v", got)
 			}
 		})

@@ -75,7 +75,8 @@ func end(s Snapshot) []Reason {
 	switch j.Status {
 	case jobs.StatusProcessing:
 		if j.Detail == "stalled" {
-			return []Reason{reason("stalled", time.Time{}, "Its worker %s has not renewed the lease: it died or was cut off. Another worker takes the job when the lease has run out.", j.Worker)}
+			return []Reason{reason("stalled", time.Time{}, "Its worker %s has not renewed the lease: it died or was "+
+				"cut off. Another worker takes the job when the lease has run out.", j.Worker)}
 		}
 		return []Reason{running(s)}
 	case jobs.StatusCompleted:
@@ -83,7 +84,8 @@ func end(s Snapshot) []Reason {
 	case jobs.StatusCancelled:
 		return []Reason{reason("ended", time.Time{}, "A person cancelled it. Run it again to enqueue it again.")}
 	case jobs.StatusFailed:
-		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the cause is fixed.", j.Attempt, or(display.Short(j.Error, 200), "no error was recorded"))}
+		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the "+
+			"cause is fixed.", j.Attempt, or(display.Short(j.Error, 200), "no error was recorded"))}
 	}
 	return nil
 }
@@ -92,7 +94,8 @@ func end(s Snapshot) []Reason {
 func running(s Snapshot) Reason {
 	j := s.Job
 	if j.StartedAt.IsZero() {
-		return reason("running", time.Time{}, "It is running: attempt %d of %d, on %s.", j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"))
+		return reason("running", time.Time{}, "It is running: attempt %d of %d, on %s.", j.Attempt, j.MaxAttempts,
+			or(j.Worker, "a worker"))
 	}
 	return reason("running", time.Time{}, "It is running: attempt %d of %d, on %s, for %s.",
 		j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"), span(s.Now.Sub(j.StartedAt)))
@@ -101,13 +104,17 @@ func running(s Snapshot) Reason {
 func ownership(s Snapshot) []Reason {
 	switch {
 	case s.Job.Foreign:
-		return []Reason{reason("foreign", time.Time{}, "It belongs to PHP (%s): only the CMS's own queue worker (php artisan queue:work) runs it. This service never touches it.", s.Job.Type)}
+		return []Reason{reason("foreign", time.Time{}, "It belongs to PHP (%s): only the CMS's own queue worker (php "+
+			"artisan queue:work) runs it. This service never touches it.", s.Job.Type)}
 	case s.Job.Type == "" && len(s.Job.Payload) > 0 && !json.Valid(s.Job.Payload):
-		return []Reason{reason("unreadable", time.Time{}, "Its payload is not JSON, so that no worker can tell its type. Correct the row, or remove the job: cmsjobs jobs cancel %s.", s.Job.UUID)}
+		return []Reason{reason("unreadable", time.Time{}, "Its payload is not JSON, so that no worker can tell its "+
+			"type. Correct the row, or remove the job: cmsjobs jobs cancel %s.", s.Job.UUID)}
 	case !s.Known:
-		return []Reason{reason("unknown_kind", time.Time{}, "No handler here is registered for %q. Check the spelling, or remove the job.", s.Job.Type)}
+		return []Reason{reason("unknown_kind", time.Time{}, "No handler here is registered for %q. Check the "+
+			"spelling, or remove the job.", s.Job.Type)}
 	case s.JobsDisabled:
-		return []Reason{reason("disabled", time.Time{}, "Jobs are switched off (JOBS_ENABLED=false): nothing is taken from the queues.")}
+		return []Reason{reason("disabled", time.Time{}, "Jobs are switched off (JOBS_ENABLED=false): nothing is "+
+			"taken from the queues.")}
 	}
 	return nil
 }
@@ -118,7 +125,8 @@ func timing(s Snapshot) []Reason {
 		return nil
 	}
 	if s.Job.Attempt > 0 {
-		return []Reason{reason("retrying", s.Job.RunAt, "Attempt %d of %d failed (%s). The next one is due in %s.", s.Job.Attempt, s.Job.MaxAttempts, or(display.Short(s.Job.Error, 200), "no error was recorded"), span(wait))}
+		return []Reason{reason("retrying", s.Job.RunAt, "Attempt %d of %d failed (%s). The next one is due in %s.",
+			s.Job.Attempt, s.Job.MaxAttempts, or(display.Short(s.Job.Error, 200), "no error was recorded"), span(wait))}
 	}
 	return []Reason{reason("not_due", s.Job.RunAt, "It is not due yet: %s to go.", span(wait))}
 }
@@ -126,15 +134,19 @@ func timing(s Snapshot) []Reason {
 func gates(s Snapshot) []Reason {
 	var reasons []Reason
 	if s.Paused {
-		reasons = append(reasons, reason("paused", time.Time{}, "The queue %s is paused. Continue it to let its jobs run.", s.Job.Queue))
+		reasons = append(reasons, reason("paused", time.Time{}, "The queue %s is paused. Continue it to let its jobs "+
+			"run.", s.Job.Queue))
 	}
 	for _, b := range s.Breakers {
 		if slices.Contains(b.Types, s.Job.Type) {
-			reasons = append(reasons, reason("breaker", b.Until, "%s is down (%s). Jobs that need it wait without losing attempts; the next probe is in %s.", b.Name, or(display.Short(b.Error, 200), "no details"), span(b.Until.Sub(s.Now))))
+			reasons = append(reasons, reason("breaker", b.Until, "%s is down (%s). Jobs that need it wait without "+
+				"losing attempts; the next probe is in %s.", b.Name, or(display.Short(b.Error, 200), "no details"),
+				span(b.Until.Sub(s.Now))))
 		}
 	}
 	if limit := s.Policy.Limit; s.Known && limit > 0 && s.Running >= limit {
-		reasons = append(reasons, reason("kind_limit", time.Time{}, "At most %d of %s may run at once, and %d do.", limit, s.Job.Type, s.Running))
+		reasons = append(reasons, reason("kind_limit", time.Time{}, "At most %d of %s may run at once, and %d do.",
+			limit, s.Job.Type, s.Running))
 	}
 	return reasons
 }
@@ -177,20 +189,25 @@ func workers(s Snapshot) []Reason {
 	case live == 0:
 		return []Reason{reason("no_worker", time.Time{}, "No worker is alive. Start one: cmsjobs work.")}
 	case listening == 0:
-		return []Reason{reason("no_worker", time.Time{}, "Of %d live workers none listens to the queue %s. Start one that does: cmsjobs work --queue=%s.", live, s.Job.Queue, s.Job.Queue)}
+		return []Reason{reason("no_worker", time.Time{}, "Of %d live workers none listens to the queue %s. Start one "+
+			"that does: cmsjobs work --queue=%s.", live, s.Job.Queue, s.Job.Queue)}
 	case able == 0:
-		return []Reason{reason("no_worker_kind", time.Time{}, "No worker of the queue %s has a handler for %s. They may be of an older version: restart them.", s.Job.Queue, s.Job.Type)}
+		return []Reason{reason("no_worker_kind", time.Time{}, "No worker of the queue %s has a handler for %s. They "+
+			"may be of an older version: restart them.", s.Job.Queue, s.Job.Type)}
 	case free == 0 && s.Job.RunAt.Before(s.Now):
-		return []Reason{reason("busy", time.Time{}, "All slots of the workers that can run it (%d) are busy. Raise the number of slots or start another worker.", able)}
+		return []Reason{reason("busy", time.Time{}, "All slots of the workers that can run it (%d) are busy. Raise "+
+			"the number of slots or start another worker.", able)}
 	}
 	return nil
 }
 
 func waiting(s Snapshot) []Reason {
 	if s.Ahead > 0 {
-		return []Reason{reason("behind", time.Time{}, "It is due; %d {job is|jobs are} before it in the queue %s.", s.Ahead, s.Job.Queue)}
+		return []Reason{reason("behind", time.Time{}, "It is due; %d {job is|jobs are} before it in the queue %s.",
+			s.Ahead, s.Job.Queue)}
 	}
-	return []Reason{reason("ready", time.Time{}, "It is due and nothing holds it back: a worker takes it at its next poll.")}
+	return []Reason{reason("ready", time.Time{}, "It is due and nothing holds it back: a worker takes it at its next "+
+		"poll.")}
 }
 
 func or(text, fallback string) string {

@@ -15,9 +15,11 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // due is a job that nothing holds back, on a queue with one free worker.
 func due() explain.Snapshot {
 	return explain.Snapshot{
-		Job: jobs.Record{Type: "mail.send", Queue: "cmsjobs", Status: jobs.StatusQueued, RunAt: now.Add(-time.Minute), MaxAttempts: 3},
+		Job: jobs.Record{Type: "mail.send", Queue: "cmsjobs", Status: jobs.StatusQueued, RunAt: now.Add(-time.Minute),
+			MaxAttempts: 3},
 		Now: now, Known: true, Policy: jobs.DefaultPolicy(),
-		Workers: []jobs.WorkerRecord{{Alive: true, WorkerInfo: jobs.WorkerInfo{ID: "w", Queues: []string{"cmsjobs"}, Slots: 2}}},
+		Workers: []jobs.WorkerRecord{
+			{Alive: true, WorkerInfo: jobs.WorkerInfo{ID: "w", Queues: []string{"cmsjobs"}, Slots: 2}}},
 	}
 }
 
@@ -34,11 +36,15 @@ func TestEachReasonIsFound(t *testing.T) {
 		}},
 		{"paused", "paused", func(s *explain.Snapshot) { s.Paused = true }},
 		{"breaker", "smtp is down", func(s *explain.Snapshot) {
-			s.Breakers = []explain.Breaker{{Name: "s3", Types: []string{"backup.generate"}}, {Name: "smtp", Types: []string{"mail.send"}, Until: now.Add(time.Minute)}}
+			s.Breakers = []explain.Breaker{{Name: "s3", Types: []string{"backup.generate"}},
+				{Name: "smtp", Types: []string{"mail.send"}, Until: now.Add(time.Minute)}}
 		}},
 		{"kind_limit", "At most 2", func(s *explain.Snapshot) { s.Policy.Limit, s.Running = 2, 2 }},
 		{"foreign", "PHP", func(s *explain.Snapshot) { s.Job.Foreign, s.Known = true, false }},
-		{"unreadable", "not JSON", func(s *explain.Snapshot) { s.Known, s.Job.Type, s.Job.Payload = false, "", []byte("no JSON") }},
+		{"unreadable", "not JSON", func(s *explain.Snapshot) {
+			s.Known, s.Job.Type, s.Job.Payload = false, "",
+				[]byte("no JSON")
+		}},
 		{"unknown_kind", `"mail.send"`, func(s *explain.Snapshot) { s.Known = false }},
 		{"disabled", "JOBS_ENABLED", func(s *explain.Snapshot) { s.JobsDisabled = true }},
 		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].Alive = false }},
@@ -49,9 +55,18 @@ func TestEachReasonIsFound(t *testing.T) {
 		{"running", "attempt 1 of 3", func(s *explain.Snapshot) {
 			s.Job.Status, s.Job.Attempt, s.Job.StartedAt = jobs.StatusProcessing, 1, now.Add(-time.Second)
 		}},
-		{"running", "on a worker.", func(s *explain.Snapshot) { s.Job.Status, s.Job.Attempt = jobs.StatusProcessing, 1 }},
-		{"stalled", "lease", func(s *explain.Snapshot) { s.Job.Status, s.Job.Detail = jobs.StatusProcessing, "stalled" }},
-		{"ended", "550 no such user", func(s *explain.Snapshot) { s.Job.Status, s.Job.Error = jobs.StatusFailed, "550 no such user" }},
+		{"running", "on a worker.", func(s *explain.Snapshot) {
+			s.Job.Status, s.Job.Attempt = jobs.StatusProcessing,
+				1
+		}},
+		{"stalled", "lease", func(s *explain.Snapshot) {
+			s.Job.Status, s.Job.Detail = jobs.StatusProcessing,
+				"stalled"
+		}},
+		{"ended", "550 no such user", func(s *explain.Snapshot) {
+			s.Job.Status, s.Job.Error = jobs.StatusFailed,
+				"550 no such user"
+		}},
 		{"ended", "done", func(s *explain.Snapshot) { s.Job.Status = jobs.StatusCompleted }},
 	} {
 		s := due()

@@ -31,7 +31,8 @@ func TestAccountsBalance(t *testing.T) {
 			balance("enqueued")
 			got := f.MustClaim(5)
 			balance("claimed")
-			for i, outcome := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Released, jobs.Failed, jobs.Cancelled} {
+			for i, outcome := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Released, jobs.Failed,
+				jobs.Cancelled} {
 				f.MustSettle(tablestest.End(got[i], outcome))
 				balance(outcome.String())
 			}

@@ -49,7 +49,8 @@ func (s *Store) queueNames(ctx context.Context) ([]string, error) {
 	where, args := "", []any(nil)
 	for len(names) < backlogQueues {
 		var name sql.NullString
-		if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&name}, "SELECT MIN(queue) FROM "+s.tables.Layout.Table().Name+where, args...); err != nil {
+		if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&name}, "SELECT MIN(queue) FROM "+
+			s.tables.Layout.Table().Name+where, args...); err != nil {
 			return nil, fmt.Errorf("listing the queues: %w", err)
 		}
 		if !name.Valid {
@@ -81,14 +82,17 @@ func (s *Store) backlog(ctx context.Context, b *jobs.QueueBacklog, known func(st
 func (s *Store) rowsEnd(ctx context.Context, queue, edge, direction string) (id int64, full bool, err error) {
 	var at sql.NullInt64
 	var rows int
-	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&at, &rows}, fmt.Sprintf("SELECT %s(id), COUNT(*) FROM (SELECT id FROM %s WHERE queue = ? ORDER BY id%s LIMIT %d) AS part",
+	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&at, &rows}, fmt.Sprintf("SELECT %s(id), COUNT(*) FROM "+
+		"(SELECT id FROM %s WHERE queue = ? ORDER BY id%s LIMIT %d) AS part",
 		edge, s.tables.Layout.Table().Name, direction, backlogWindow), queue)
 	return at.Int64, rows == backlogWindow, err
 }
 
 func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where string, known func(string) bool) error {
 	ended := s.tables.Layout.Expired(s.tables.SecondsNow(), s.tables.RetryAfter)
-	found, now, err := s.tables.ReadCandidates(ctx, s.tables.DB, tables.CandidateQuery{Where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.tables.Layout.Waiting(), ended), Args: []any{b.Queue}, Order: " ORDER BY id", Limit: backlogRows})
+	found, now, err := s.tables.ReadCandidates(ctx, s.tables.DB, tables.CandidateQuery{
+		Where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.tables.Layout.Waiting(), ended), Args: []any{
+			b.Queue}, Order: " ORDER BY id", Limit: backlogRows})
 	if err != nil {
 		return err
 	}
@@ -102,7 +106,8 @@ func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where str
 			b.OldestUnknown = max(b.OldestUnknown, waited)
 		case c.Locked.Valid || c.Status == "processing":
 			b.Stalled++
-			b.OldestStalled = max(b.OldestStalled, time.Duration(max(now-s.tables.RetryAfter-c.Locked.Int64, 0))*time.Second)
+			b.OldestStalled = max(b.OldestStalled,
+				time.Duration(max(now-s.tables.RetryAfter-c.Locked.Int64, 0))*time.Second)
 		default:
 			b.Due++
 			b.OldestDue = max(b.OldestDue, waited)
@@ -141,8 +146,10 @@ func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
 	waiting, failed, runs := rows(s.tables.Layout.Table().Name), rows(s.tables.Failed.Name), rows("cmsjobs_runs")
 	var err error
 	if s.tables.OwnDB == s.tables.DB {
-		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed, &v.Runs}, "SELECT "+waiting+", "+failed+", "+runs)
-	} else if _, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed}, "SELECT "+waiting+", "+failed); err == nil {
+		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed, &v.Runs}, "SELECT "+waiting+", "+
+			failed+", "+runs)
+	} else if _, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed}, "SELECT "+waiting+", "+
+		failed); err == nil {
 		_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&v.Runs}, "SELECT "+runs)
 	}
 	if err != nil {
@@ -151,7 +158,8 @@ func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
 	if v.Waiting <= limit {
 		return v, nil
 	}
-	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id FROM %s LIMIT %d) AS part", s.tables.Layout.Table().Name, limit+1))
+	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id "+
+		"FROM %s LIMIT %d) AS part", s.tables.Layout.Table().Name, limit+1))
 	return v, err
 }
 
@@ -166,7 +174,8 @@ func (s *Store) Outcomes(ctx context.Context, since time.Duration, except string
 	var parts []string
 	var args []any
 	for _, outcome := range []string{"completed", "failed", "retried", jobs.CrashedOutcome} {
-		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %s - %d AND type <> ? LIMIT %d) AS %s",
+		parts = append(parts, fmt.Sprintf("SELECT '%s', COUNT(*) FROM (SELECT id FROM cmsjobs_runs WHERE outcome = "+
+			"'%s' AND ended_at >= %s - %d AND type <> ? LIMIT %d) AS %s",
 			outcome, outcome, s.tables.MillisNow(), since.Milliseconds(), outcomesCounted, outcome))
 		args = append(args, except)
 	}
@@ -196,8 +205,10 @@ const phpFailures = 200
 // since then, by the database's clock: its exceptions carry the names of its classes.
 func (s *Store) FailedByPHP(ctx context.Context, since time.Time, known func(string) bool) (map[string]int, error) {
 	queues := map[string]int{}
-	statement := fmt.Sprintf("SELECT queue, payload, SUBSTR(exception, 1, 300) FROM %s WHERE id > (SELECT COALESCE(MAX(id), 0) - %d FROM %s) AND %s >= %s ORDER BY id DESC",
-		s.tables.Failed.Name, phpFailures, s.tables.Failed.Name, s.tables.Failed.FailedAt.Name, s.tables.FailedAt(since.Unix()))
+	statement := fmt.Sprintf("SELECT queue, payload, SUBSTR(exception, 1, 300) FROM %s WHERE id > (SELECT "+
+		"COALESCE(MAX(id), 0) - %d FROM %s) AND %s >= %s ORDER BY id DESC",
+		s.tables.Failed.Name, phpFailures, s.tables.Failed.Name, s.tables.Failed.FailedAt.Name,
+		s.tables.FailedAt(since.Unix()))
 	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var queue, exception string
 		var payload []byte
@@ -221,7 +232,8 @@ func (s *Store) FailedByPHP(ctx context.Context, since time.Time, known func(str
 // NewestTicks are the newest ticks of schedule entries, those by hand left
 // out; one seek an entry.
 func (s *Store) NewestTicks(ctx context.Context, entries []string) (map[string]time.Time, error) {
-	return s.perEntry(ctx, entries, "SELECT entry, tick FROM cmsjobs_ticks WHERE entry = ? AND outcome <> 'manual' ORDER BY tick DESC LIMIT 1")
+	return s.perEntry(ctx, entries, "SELECT entry, tick FROM cmsjobs_ticks WHERE entry = ? AND outcome <> 'manual' "+
+		"ORDER BY tick DESC LIMIT 1")
 }
 
 // successTicks is how many ticks of an entry are looked at for one that ended well.
@@ -230,8 +242,10 @@ const successTicks = 100
 // LastSuccesses are when the jobs of schedule entries last completed. An entry
 // that has ticks, but no success among the newest 100, has the zero time.
 func (s *Store) LastSuccesses(ctx context.Context, entries []string) (map[string]time.Time, error) {
-	return s.perEntry(ctx, entries, fmt.Sprintf(`SELECT t.entry, COALESCE(MAX(r.ended_at), 0) AS at FROM (SELECT entry, uuid FROM cmsjobs_ticks WHERE entry = ? ORDER BY tick DESC LIMIT %d) AS t
-		LEFT JOIN cmsjobs_runs r ON r.uuid = t.uuid AND r.outcome = 'completed' AND t.uuid <> '' GROUP BY t.entry`, successTicks))
+	return s.perEntry(ctx, entries, fmt.Sprintf(`SELECT t.entry, COALESCE(MAX(r.ended_at), 0) AS at FROM (SELECT entry,
+		uuid FROM cmsjobs_ticks WHERE entry = ? ORDER BY tick DESC LIMIT %d) AS t
+		LEFT JOIN cmsjobs_runs r ON r.uuid = t.uuid AND r.outcome = 'completed' AND t.uuid <> '' GROUP BY t.entry`,
+		successTicks))
 }
 
 // perEntry asks the same of each entry, all in one statement.

@@ -25,7 +25,8 @@ func TestBacklogsAreSeenAtBothEnds(t *testing.T) {
 			if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 				t.Fatal(err)
 			}
-			found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(), DefaultQueue: "cmsjobs"})
+			found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(),
+				DefaultQueue: "cmsjobs"})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -40,14 +41,18 @@ func TestBacklogsAreSeenAtBothEnds(t *testing.T) {
 			due := func(queue, payload string, age int64) string {
 				return fmt.Sprintf("('%s', '%s', 0, NULL, %d, %d)", queue, payload, now-age, now-age)
 			}
-			db.MustExec(insert + strings.Join([]string{due("bulk", `{"type":"known.type"}`, 600), due("bulk", `{"type":"no.such"}`, 900),
-				due("php", `{"displayName":"App\\\\Jobs\\\\Send","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call"}`, 900), due("broken", "no JSON", 300)}, ", "))
+			db.MustExec(insert +
+				strings.Join([]string{due("bulk", `{"type":"known.type"}`, 600), due("bulk", `{"type":"no.such"}`, 900),
+					due("php",
+						`{"displayName":"App\\\\Jobs\\\\Send","job":"Illuminate\\\\Queue\\\\CallQueuedHandler@call"}`,
+						900), due("broken", "no JSON", 300)}, ", "))
 			list, err := past.Backlogs(t.Context(), func(kind string) bool { return kind == "known.type" })
 			if err != nil || len(list) != 3 {
 				t.Fatalf("%+v, %v", list, err)
 			}
 			broken, bulk, php := list[0], list[1], list[2]
-			if bulk.Due != 1 || bulk.OldestDue < 10*time.Minute || bulk.Unknown["no.such"] != 1 || bulk.OldestUnknown < 15*time.Minute {
+			if bulk.Due != 1 || bulk.OldestDue < 10*time.Minute || bulk.Unknown["no.such"] != 1 ||
+				bulk.OldestUnknown < 15*time.Minute {
 				t.Errorf("%+v", bulk)
 			}
 			if php.Due != 0 || len(php.Unknown) != 0 {
@@ -71,12 +76,14 @@ func TestAReadOnlyServerIsCalledSo(t *testing.T) {
 func testAReadOnlyServerIsCalledSo(t *testing.T, engine jobstest.Engine) {
 	server := jobstest.Own(t, engine)
 	root := server.RootMySQL(t)
-	for _, statement := range []string{"CREATE DATABASE site", "CREATE TABLE site.t (a INT) ENGINE=InnoDB", "CREATE USER cms@'%' IDENTIFIED BY 'cms'", "GRANT ALL ON site.* TO cms@'%'"} {
+	for _, statement := range []string{"CREATE DATABASE site", "CREATE TABLE site.t (a INT) ENGINE=InnoDB",
+		"CREATE USER cms@'%' IDENTIFIED BY 'cms'", "GRANT ALL ON site.* TO cms@'%'"} {
 		if _, err := root.Exec(statement); err != nil {
 			t.Fatal(err)
 		}
 	}
-	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: fmt.Sprintf("mysql://cms:cms@127.0.0.1:%d/site", server.Port)})
+	db, err := database.Connect(t.Context(), database.ConnectOptions{
+		DSN: fmt.Sprintf("mysql://cms:cms@127.0.0.1:%d/site", server.Port)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +107,8 @@ func testAReadOnlyServerIsCalledSo(t *testing.T, engine jobstest.Engine) {
 	}
 	for name, write := range writes {
 		err := write()
-		if !errors.Is(err, database.ErrReadOnly) || !database.SaysReadOnly(err) || !strings.Contains(err.Error(), "read-only") || database.Classify(err) != database.Elsewhere {
+		if !errors.Is(err, database.ErrReadOnly) || !database.SaysReadOnly(err) ||
+			!strings.Contains(err.Error(), "read-only") || database.Classify(err) != database.Elsewhere {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

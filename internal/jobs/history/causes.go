@@ -39,7 +39,8 @@ func (s *Store) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup,
 		newest[id] = len(groups)
 		groups = append(groups, g)
 		return err
-	}, "SELECT cause, COUNT(*), MIN(failed_at), MAX(failed_at), MAX(failed_id) FROM cmsjobs_failures WHERE "+c.String()+" GROUP BY cause ORDER BY COUNT(*) DESC, cause LIMIT 1000", c.args...)
+	}, "SELECT cause, COUNT(*), MIN(failed_at), MAX(failed_at), MAX(failed_id) FROM cmsjobs_failures WHERE "+
+		c.String()+" GROUP BY cause ORDER BY COUNT(*) DESC, cause LIMIT 1000", c.args...)
 	if err != nil {
 		return nil, fmt.Errorf("grouping failures: %w", err)
 	}

@@ -22,10 +22,12 @@ func (s *Store) indexFailures(ctx context.Context) error {
 		return err
 	}
 	var have, want int64
-	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&have}, "SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&have},
+		"SELECT COUNT(*) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("counting the index of failures: %w", err)
 	}
-	if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&want}, "SELECT COUNT(*) FROM "+s.tables.Failed.Name); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&want}, "SELECT COUNT(*) FROM "+
+		s.tables.Failed.Name); err != nil {
 		return fmt.Errorf("counting %s: %w", s.tables.Failed.Name, err)
 	}
 	if have == want {
@@ -37,7 +39,8 @@ func (s *Store) indexFailures(ctx context.Context) error {
 // indexNewFailures indexes rows that came since the last one that is indexed.
 func (s *Store) indexNewFailures(ctx context.Context) error {
 	var last sql.NullInt64
-	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&last}, "SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&last},
+		"SELECT MAX(failed_id) FROM cmsjobs_failures"); err != nil {
 		return fmt.Errorf("reading the index of failures: %w", err)
 	}
 	for from := last.Int64; ; {
@@ -66,7 +69,8 @@ func (s *Store) addFailures(ctx context.Context, rows []record) error {
 		values = append(values, fmt.Sprintf("(%d,?,?,%d,?)", r.key, r.EndedAt.Unix()))
 		args = append(args, Fingerprint(r.Type, r.Error), tables.CutWord(r.Type), tables.ValidText(messageOf(r.Error)))
 	}
-	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_failures", "failed_id, cause, type, failed_at, message", strings.Join(values, ",")), args...)
+	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_failures",
+		"failed_id, cause, type, failed_at, message", strings.Join(values, ",")), args...)
 	if err != nil {
 		return fmt.Errorf("writing the index of failures: %w", err)
 	}
@@ -105,7 +109,9 @@ func (s *Store) fixIndexBetween(ctx context.Context, want []int64, from, until i
 		err := r.Scan(&id)
 		have = append(have, id)
 		return err
-	}, fmt.Sprintf("SELECT failed_id FROM cmsjobs_failures WHERE failed_id > %d AND failed_id <= %d ORDER BY failed_id", from, until))
+	}, fmt.Sprintf(
+		"SELECT failed_id FROM cmsjobs_failures WHERE failed_id > %d AND failed_id <= %d ORDER BY failed_id", from,
+		until))
 	if err != nil {
 		return fmt.Errorf("reading the index of failures: %w", err)
 	}
@@ -143,7 +149,8 @@ func without(a, b []int64) []int64 {
 	return rest
 }
 
-func (s *Store) numbers(ctx context.Context, q tables.Tx, table, column string, from int64, limit int) ([]int64, error) {
+func (s *Store) numbers(ctx context.Context, q tables.Tx, table, column string, from int64, limit int) ([]int64,
+	error) {
 	var list []int64
 	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var id int64
@@ -171,7 +178,8 @@ func (s *Store) indexed(ctx context.Context, f jobs.Filter, from keysetCursor, l
 		err := r.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, fmt.Sprintf("SELECT failed_id FROM cmsjobs_failures WHERE %s%s LIMIT %d", c, from.order("failed_id"), limit), c.args...)
+	}, fmt.Sprintf("SELECT failed_id FROM cmsjobs_failures WHERE %s%s LIMIT %d", c, from.order("failed_id"), limit),
+		c.args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the index of failures: %w", err)
 	}

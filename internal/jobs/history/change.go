@@ -27,7 +27,8 @@ func changeLimit(limit int) int {
 // walk goes over the matching records of a source, oldest first, and lets each
 // change in parts, until limit were changed or the source ends. What each does
 // not change is stepped over.
-func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part int, each func([]record) (int, error)) (int64, error) {
+func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part int, each func([]record) (int, error)) (
+	int64, error) {
 	var changed int64
 	for from := (keysetCursor{oldest: true}); changed < int64(limit); {
 		p, err := sh.read(ctx, f, from, min(part, limit-int(changed)))
@@ -89,7 +90,8 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 		}
 		now := time.Unix(clock, 0)
 		for _, r := range rows {
-			one, err := s.tables.Exec(ctx, t.Main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s", s.tables.Layout.Table().Name, r.ID, r.Attempt, s.tables.Layout.Waiting()))
+			one, err := s.tables.Exec(ctx, t.Main, fmt.Sprintf("DELETE FROM %s WHERE id = %d AND attempts = %d AND %s",
+				s.tables.Layout.Table().Name, r.ID, r.Attempt, s.tables.Layout.Waiting()))
 			if err != nil {
 				return err
 			}
@@ -101,8 +103,11 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 			if s.tables.Confidential(r.Type) {
 				kept.Data = nil
 			}
-			gone = append(gone, tables.Run{Job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: tables.CutWord(r.Type), Queue: r.Queue, Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
-				Outcome: jobs.Cancelled.String(), Wait: now.Sub(r.RunAt), Error: "cancelled while it waited", Data: kept.Data})
+			gone = append(gone,
+				tables.Run{Job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: tables.CutWord(r.Type), Queue: r.Queue,
+					Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
+					Outcome: jobs.Cancelled.String(), Wait: now.Sub(r.RunAt), Error: "cancelled while it waited",
+					Data: kept.Data})
 		}
 		if n = len(ids); n == 0 {
 			return errNothing
@@ -126,7 +131,8 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 // ordered already is not counted again.
 func (s *Store) cancelRunning(ctx context.Context, rows []record) (n int, err error) {
 	for _, r := range rows {
-		one, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.tables.MillisNow()+", '')"), r.UUID)
+		one, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_cancels",
+			"uuid, at, by_whom", "(?, "+s.tables.MillisNow()+", '')"), r.UUID)
 		if err != nil {
 			return n, fmt.Errorf("ordering a running job to stop: %w", err)
 		}
@@ -154,7 +160,9 @@ func (s *Store) RunNow(ctx context.Context, f jobs.Filter, limit int) (int64, er
 		in, args := s.tables.Dialect.In("id", ids)
 		var n int64
 		err := s.tables.InTx(ctx, "making jobs due", func(x tables.Transaction) (err error) {
-			n, err = s.tables.Exec(ctx, x.Main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s", t.Name, t.Due.Name, t.Due.FromExpr(s.tables.SecondsNow()), in, s.tables.Layout.Waiting(), t.Due.Name, t.Due.FromExpr(s.tables.SecondsNow())), args...)
+			n, err = s.tables.Exec(ctx, x.Main, fmt.Sprintf("UPDATE %s SET %s = %s WHERE %s AND %s AND %s > %s",
+				t.Name, t.Due.Name, t.Due.FromExpr(s.tables.SecondsNow()), in, s.tables.Layout.Waiting(), t.Due.Name,
+				t.Due.FromExpr(s.tables.SecondsNow())), args...)
 			return err
 		})
 		return int(n), err

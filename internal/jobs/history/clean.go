@@ -20,7 +20,9 @@ const waitsKept = 24 * time.Hour
 
 // DeleteStaleWorkers removes workers that have said nothing for so long.
 func (s *Store) DeleteStaleWorkers(ctx context.Context, silent time.Duration) (int64, error) {
-	n, err := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.tables.MillisNow(), silent.Milliseconds()))
+	n, err := s.tables.Exec(ctx, s.tables.OwnDB,
+		fmt.Sprintf("DELETE FROM cmsjobs_workers WHERE heartbeat_at < %s - %d", s.tables.MillisNow(),
+			silent.Milliseconds()))
 	if err != nil {
 		return 0, fmt.Errorf("removing workers that are gone: %w", err)
 	}
@@ -37,7 +39,9 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 	}
 	t := s.tables.Layout.Table()
 	for {
-		l := tables.CandidateQuery{Where: fmt.Sprintf("id > %d AND %s", last, s.tables.Layout.Expired(s.tables.SecondsNow(), s.tables.RetryAfter+tables.WholeSeconds(grace))), Order: " ORDER BY id", Limit: chunk}
+		l := tables.CandidateQuery{
+			Where: fmt.Sprintf("id > %d AND %s", last, s.tables.Layout.Expired(s.tables.SecondsNow(),
+				s.tables.RetryAfter+tables.WholeSeconds(grace))), Order: " ORDER BY id", Limit: chunk}
 		found, _, err := s.tables.ReadCandidates(ctx, s.tables.DB, l)
 		if err != nil {
 			return reset, err
@@ -49,7 +53,8 @@ func (s *Store) ResetStuck(ctx context.Context, grace time.Duration) (int64, err
 			}
 			cond, args := s.tables.Layout.Unchanged(x)
 			set, _ := s.tables.Layout.Release("", jobs.Settlement{}, false)
-			n, err := s.tables.Exec(ctx, s.tables.DB, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", t.Name, set, x.ID, cond), args...)
+			n, err := s.tables.Exec(ctx, s.tables.DB, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", t.Name, set,
+				x.ID, cond), args...)
 			if err != nil {
 				return reset, fmt.Errorf("releasing job %d: %w", x.ID, err)
 			}
@@ -73,7 +78,8 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 		return 0, fmt.Errorf("forgetting what jobs waited for: %w", err)
 	}
 	var deleted int64
-	for days, outcomes := range map[int][]string{completedDays: {"completed", "released", "retried", "cancelled"}, failedDays: {"failed", jobs.CrashedOutcome}} {
+	for days, outcomes := range map[int][]string{completedDays: {"completed", "released", "retried", "cancelled"},
+		failedDays: {"failed", jobs.CrashedOutcome}} {
 		if completedDays == failedDays {
 			outcomes = []string{"completed", "released", "retried", "cancelled", "failed", jobs.CrashedOutcome}
 		}
@@ -81,7 +87,8 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 			continue
 		}
 		for _, outcome := range outcomes {
-			n, err := s.deleteChunks(ctx, s.tables.OwnDB, "cmsjobs_runs", fmt.Sprintf("outcome = '%s' AND ended_at < %s - %d", outcome, s.tables.MillisNow(), int64(days)*86400000))
+			n, err := s.deleteChunks(ctx, s.tables.OwnDB, "cmsjobs_runs", fmt.Sprintf("outcome = '%s' AND ended_at < "+
+				"%s - %d", outcome, s.tables.MillisNow(), int64(days)*86400000))
 			deleted += n
 			if err != nil {
 				return deleted, err
@@ -89,11 +96,13 @@ func (s *Store) RotateRuns(ctx context.Context, completedDays, failedDays int) (
 		}
 	}
 	if longest := max(completedDays, failedDays); completedDays > 0 && failedDays > 0 {
-		if _, err := s.deleteChunks(ctx, s.tables.OwnDB, "cmsjobs_job_logs", fmt.Sprintf("at < %s - %d", s.tables.MillisNow(), int64(longest)*86400000)); err != nil {
+		if _, err := s.deleteChunks(ctx, s.tables.OwnDB, "cmsjobs_job_logs",
+			fmt.Sprintf("at < %s - %d", s.tables.MillisNow(), int64(longest)*86400000)); err != nil {
 			return deleted, err
 		}
 	}
-	_, err := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_cancels WHERE at < %s - %d", s.tables.MillisNow(), int64(7*86400000)))
+	_, err := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_cancels WHERE at < %s - %d",
+		s.tables.MillisNow(), int64(7*86400000)))
 	return deleted, err
 }
 
@@ -154,7 +163,8 @@ func (s *Store) PruneFailed(ctx context.Context, before time.Time, export func([
 			err := r.Scan(&f.ID, &f.UUID, &f.Connection, &f.Queue, &f.Payload, &f.Exception, &f.FailedAt)
 			rows = append(rows, f)
 			return err
-		}, "SELECT id, "+name+", connection, queue, payload, exception, "+s.tables.Failed.FailedAt.ExactText()+" FROM "+s.tables.Failed.Name+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk/5))
+		}, "SELECT id, "+name+", connection, queue, payload, exception, "+s.tables.Failed.FailedAt.ExactText()+
+			" FROM "+s.tables.Failed.Name+" WHERE "+cond+fmt.Sprintf(" ORDER BY id LIMIT %d", chunk/5))
 		if err != nil {
 			return deleted, fmt.Errorf("reading failed jobs: %w", err)
 		}

@@ -12,7 +12,8 @@ import (
 // Pause stops all workers from claiming from queue, until Continue. What runs
 // goes on. by names who asked.
 func (s *Store) Pause(ctx context.Context, queue, by string) error {
-	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_paused", "queue, at, by_whom", "(?, "+s.tables.MillisNow()+", ?)", "queue", "at", "by_whom"), queue, tables.CutWord(by))
+	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_paused", "queue, at, by_whom",
+		"(?, "+s.tables.MillisNow()+", ?)", "queue", "at", "by_whom"), queue, tables.CutWord(by))
 	if err != nil {
 		return fmt.Errorf("pausing the queue %s: %w", queue, err)
 	}
@@ -55,7 +56,8 @@ func (s *Store) PausedQueues(ctx context.Context) ([]PausedQueue, error) {
 // Restart tells every worker that started before now to finish what it runs
 // and exit, so that its supervisor starts it again.
 func (s *Store) Restart(ctx context.Context) error {
-	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_control_signals", "name, at", "('restart', "+s.tables.MillisNow()+")", "name", "at")); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_control_signals", "name, at",
+		"('restart', "+s.tables.MillisNow()+")", "name", "at")); err != nil {
 		return fmt.Errorf("telling the workers to restart: %w", err)
 	}
 	return nil
@@ -74,7 +76,8 @@ func (s *Store) Stop(ctx context.Context, workerID string) (known bool, err erro
 // CancelRunning tells the worker that runs the job to cancel it. It says
 // nothing about waiting jobs: their row is deleted instead.
 func (s *Store) CancelRunning(ctx context.Context, uuid, by string) error {
-	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_cancels", "uuid, at, by_whom", "(?, "+s.tables.MillisNow()+", ?)", "uuid", "at", "by_whom"), uuid, tables.CutWord(by))
+	_, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_cancels", "uuid, at, by_whom",
+		"(?, "+s.tables.MillisNow()+", ?)", "uuid", "at", "by_whom"), uuid, tables.CutWord(by))
 	if err != nil {
 		return fmt.Errorf("cancelling the job %s: %w", uuid, err)
 	}

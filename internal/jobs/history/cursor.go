@@ -50,16 +50,19 @@ func parseCursor(text string) (cursor, error) {
 	}
 	for _, part := range strings.Split(text, ".") {
 		if len(part) < 2 || !strings.Contains("wfr"+endedPart, part[:1]) {
-			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
+			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid,
+				text)
 		}
 		key, err := strconv.ParseInt(part[1:], 36, 64)
 		if err != nil || key < atEnd {
-			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid, text)
+			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid,
+				text)
 		}
 		c[part[:1]] = key
 	}
 	if c["r"] > 0 && c[endedPart] == 0 {
-		return nil, fmt.Errorf("%w: the cursor %q is of an older version: begin at the list's first part", jobs.ErrInvalid, text)
+		return nil, fmt.Errorf("%w: the cursor %q is of an older version: begin at the list's first part",
+			jobs.ErrInvalid, text)
 	}
 	return c, nil
 }

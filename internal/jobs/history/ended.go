@@ -69,7 +69,8 @@ func (s *Store) queryEnded(ctx context.Context, where string, order string, limi
 }
 
 func (s *Store) endedRecord(r storedRun) record {
-	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type, Queue: r.Queue, Status: jobs.StatusCompleted, Attempt: r.Attempt,
+	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type,
+		Queue: r.Queue, Status: jobs.StatusCompleted, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Type, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
 		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
@@ -91,7 +92,8 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 		var x storedRun
 		var ended, duration, wait, created int64
 		var failure, result, data, metadata sql.NullString
-		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Type, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &ended, &duration, &wait, &created, &failure, &result, &data, &metadata); err != nil {
+		if err := r.Scan(&x.ID, &x.JobID, &x.UUID, &x.Type, &x.Queue, &x.Attempt, &x.Outcome, &x.Worker, &ended,
+			&duration, &wait, &created, &failure, &result, &data, &metadata); err != nil {
 			return err
 		}
 		x.StartedAt, x.EndedAt, x.Error = tables.UnixMilli(ended-duration), tables.UnixMilli(ended), failure.String
@@ -103,7 +105,9 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 		x.payload, x.created = keptPayload(x.Type, data.String, metadata.String), tables.UnixMilli(created)
 		runs = append(runs, x)
 		return nil
-	}, fmt.Sprintf("SELECT id, job_id, uuid, type, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, created_at, error, result, data, metadata FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit), args...)
+	}, fmt.Sprintf("SELECT id, job_id, uuid, type, queue, attempt, outcome, worker, ended_at, duration_ms, wait_ms, "+
+		"created_at, error, result, data, metadata FROM cmsjobs_runs WHERE %s%s LIMIT %d", where, order, limit),
+		args...)
 	if err != nil {
 		return nil, fmt.Errorf("reading the history of runs: %w", err)
 	}
@@ -132,7 +136,8 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	}
 	wanted := outcomes
 	if len(f.Statuses) > 0 {
-		wanted = each(f.Statuses, func(x jobs.Status) string { return string(x) }) // an outcome and its status have the same name
+		// an outcome and its status have the same name
+		wanted = each(f.Statuses, func(x jobs.Status) string { return string(x) })
 	}
 	limit, skip := pageLimit(p), 0
 	if p.Cursor == "" {

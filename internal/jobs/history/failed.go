@@ -31,7 +31,8 @@ func (s *Store) failedWhere(f jobs.Filter) (table, where string, args []any) {
 // searched says that failed rows of a filter are searched for: the CMS's table
 // has an index on uuid only.
 func (s *Store) searched(f jobs.Filter) bool {
-	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 && !s.tables.Failed.UUID
+	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 &&
+		!s.tables.Failed.UUID
 }
 
 // readFailedRows reads failed jobs. Types and causes are looked up
@@ -44,7 +45,8 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 	}
 	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs, ExceptKinds: f.ExceptKinds})
 	if f.Cause == "" && len(f.Types) == 0 {
-		return s.scanTable(ctx, tableScan{table: s.tables.Failed.Name, db: s.tables.DB, matches: matches, whole: !s.searched(f),
+		return s.scanTable(ctx, tableScan{table: s.tables.Failed.Name, db: s.tables.DB, matches: matches,
+			whole: !s.searched(f),
 			read: func(condition, order string, limit int) ([]record, error) {
 				return s.queryFailed(ctx, s.tables.DB, where+" AND "+condition, args, order, limit)
 			}}, from, limit)
@@ -67,7 +69,8 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 			return p, nil
 		}
 		in, inArgs := s.tables.Dialect.In("id", ids)
-		rows, err := s.queryFailed(ctx, s.tables.DB, where+" AND "+in, append(slices.Clone(args), inArgs...), from.order("id"), len(ids))
+		rows, err := s.queryFailed(ctx, s.tables.DB, where+" AND "+in, append(slices.Clone(args), inArgs...),
+			from.order("id"), len(ids))
 		if err != nil {
 			return page{}, err
 		}

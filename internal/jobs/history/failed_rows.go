@@ -11,17 +11,21 @@ import (
 )
 
 // queryFailed reads rows of failed_jobs as records.
-func (s *Store) queryFailed(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) ([]record, error) {
+func (s *Store) queryFailed(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) (
+	[]record, error) {
 	return s.queryFailedAs(ctx, q, s.payloadOf("payload"), where, args, fmt.Sprintf("%s LIMIT %d", order, limit))
 }
 
 // queryFailedAs reads rows with their payload as an expression gives it.
-func (s *Store) queryFailedAs(ctx context.Context, q tables.Tx, payload, where string, args []any, tail string) ([]record, error) {
+func (s *Store) queryFailedAs(ctx context.Context, q tables.Tx, payload, where string, args []any, tail string) (
+	[]record, error) {
 	name := "''"
 	if s.tables.Failed.UUID {
 		name = "uuid"
 	}
-	statement := fmt.Sprintf("SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload, s.tables.Dialect.Bytes, s.tables.FailedText(), s.tables.Failed.Name, where, tail)
+	statement := fmt.Sprintf(
+		"SELECT id, %s, queue, %s, %s(payload), SUBSTR(exception, 1, 65536), %s FROM %s WHERE %s%s", name, payload,
+		s.tables.Dialect.Bytes, s.tables.FailedText(), s.tables.Failed.Name, where, tail)
 	var rows []record
 	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var x record

@@ -52,12 +52,15 @@ func (s *Store) byNumber(ctx context.Context, id int64, states []jobs.Status) ([
 		return nil, err
 	}
 	wanted := func(rows []record) []record {
-		return slices.DeleteFunc(rows, func(r record) bool { return len(states) > 0 && !slices.Contains(states, r.Status) })
+		return slices.DeleteFunc(rows, func(r record) bool {
+			return len(states) > 0 && !slices.Contains(states, r.Status)
+		})
 	}
 	if rows := wanted(append(live, failed...)); len(rows) > 0 {
 		return rows, nil
 	}
-	ended, err := s.queryEnded(ctx, fmt.Sprintf("job_id = %d AND outcome IN ('completed','cancelled')", id), " ORDER BY id DESC", 1)
+	ended, err := s.queryEnded(ctx, fmt.Sprintf("job_id = %d AND outcome IN ('completed','cancelled')", id),
+		" ORDER BY id DESC", 1)
 	return wanted(ended), err
 }
 

@@ -99,7 +99,9 @@ func promiseFinds(t *testing.T, f *fixture) {
 		t.Errorf("before its worker's heartbeat it runs since %s", early.StartedAt)
 	}
 	if _, err := f.queue.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", Status: "running", Queues: []string{"default"},
-		Running: []jobs.RunningJob{{ID: got[0].Job.ID, UUID: uuid, Since: time.Now(), Progress: &jobs.Progress{Done: 3, Total: 9}}}}); err != nil {
+		Running: []jobs.RunningJob{
+			{ID: got[0].Job.ID, UUID: uuid, Since: time.Now(), Progress: &jobs.Progress{
+				Done: 3, Total: 9}}}}); err != nil {
 		t.Fatal(err)
 	}
 	running := check(uuid, jobs.StatusProcessing, "")
@@ -148,7 +150,8 @@ func promisePages(t *testing.T, f *fixture) {
 			want[r.UUID]++
 		}
 		got := f.MustClaim(3)
-		if errs := f.MustSettle(tablestest.End(got[0], jobs.Completed), tablestest.End(got[1], jobs.Released), tablestest.End(got[2], jobs.Failed)); errors.Join(errs...) != nil {
+		if errs := f.MustSettle(tablestest.End(got[0], jobs.Completed), tablestest.End(got[1], jobs.Released),
+			tablestest.End(got[2], jobs.Failed)); errors.Join(errs...) != nil {
 			t.Fatal(errs)
 		}
 	}
@@ -192,7 +195,8 @@ func promisePages(t *testing.T, f *fixture) {
 			t.Errorf("of one type, by pages of %d: total %d, %v; want %d", limit, list.Total, err, len(want))
 		}
 	}
-	if list, err := f.Jobs(bg, jobs.Filter{}, jobs.Page{Limit: 5, Offset: 18}); err != nil || len(list.Items) != len(want)-18 {
+	if list, err := f.Jobs(bg, jobs.Filter{}, jobs.Page{Limit: 5, Offset: 18}); err != nil ||
+		len(list.Items) != len(want)-18 {
 		t.Errorf("the part from 18 on has %d jobs, %v", len(list.Items), err)
 	}
 	for _, bad := range []string{"x", "w", "q1", "w!"} {
@@ -203,7 +207,8 @@ func promisePages(t *testing.T, f *fixture) {
 }
 
 func promiseFilters(t *testing.T, f *fixture) {
-	f.MustEnqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.Spec{Type: tablestest.Limited.Name, Data: json.RawMessage(`{}`)})
+	f.MustEnqueue(one(`{"city":"Lima"}`), one(`{}`).On("other"), jobs.Spec{Type: tablestest.Limited.Name,
+		Data: json.RawMessage(`{}`)})
 	f.InsertRaw("default", php)
 	dead := f.mustFail(one(`{"city":"Oslo 100%"}`).On("other"), "timeout after 30 s")
 	for _, c := range []struct {
@@ -213,7 +218,8 @@ func promiseFilters(t *testing.T, f *fixture) {
 	}{
 		{"all", jobs.Filter{}, 5},
 		{"type", jobs.Filter{Types: []string{tablestest.Plain.Name}}, 3},
-		{"type and status", jobs.Filter{Types: []string{tablestest.Plain.Name}, Statuses: []jobs.Status{jobs.StatusFailed}}, 1},
+		{"type and status", jobs.Filter{Types: []string{tablestest.Plain.Name}, Statuses: []jobs.Status{
+			jobs.StatusFailed}}, 1},
 		{"PHP's type", jobs.Filter{Types: []string{`App\Jobs\Mail`}}, 1},
 		{"queue", jobs.Filter{Queues: []string{"other"}}, 2},
 		{"text ignores case", jobs.Filter{Text: "LIMA"}, 1},
@@ -277,7 +283,8 @@ func promiseCancels(t *testing.T, f *fixture) {
 	if r, err := f.Job(bg, waiting[0].UUID); err != nil || r.Status != jobs.StatusCancelled {
 		t.Errorf("the waiting job is %s, %v", r.Status, err)
 	}
-	orders, err := f.queue.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", Running: []jobs.RunningJob{{UUID: running.Job.UUID}}})
+	orders, err := f.queue.Heartbeat(bg, jobs.WorkerInfo{ID: "host:1:x", Running: []jobs.RunningJob{
+		{UUID: running.Job.UUID}}})
 	if err != nil || !slices.Equal(orders.Cancelled, []string{running.Job.UUID}) {
 		t.Errorf("the worker receives %+v, %v", orders, err)
 	}
@@ -309,7 +316,8 @@ func promiseRetries(t *testing.T, f *fixture) {
 		t.Fatalf("Retry one = %d, %v", n, err)
 	}
 	got := f.MustClaim(5)
-	if len(got) != 1 || got[0].Job.UUID != uuids[0] || got[0].Job.Attempt != 1 || got[0].Job.MaxAttempts != 2 || string(got[0].Job.Data) != `{"n":0}` {
+	if len(got) != 1 || got[0].Job.UUID != uuids[0] || got[0].Job.Attempt != 1 || got[0].Job.MaxAttempts != 2 ||
+		string(got[0].Job.Data) != `{"n":0}` {
 		t.Fatalf("the retried job is claimed as %+v", got)
 	}
 	if n, err := f.Retry(bg, jobs.Filter{}, 2); err != nil || n != 2 {
@@ -320,7 +328,8 @@ func promiseRetries(t *testing.T, f *fixture) {
 	}
 	var payload string
 	t1 := f.t1()
-	if _, err := f.tables.QueryRow(bg, f.DB.DB, []any{&payload}, "SELECT "+t1.Payload+" FROM jobs WHERE "+t1.Payload+" LIKE '%CallQueued%' AND attempts = 0"); err != nil || payload != php {
+	if _, err := f.tables.QueryRow(bg, f.DB.DB, []any{&payload}, "SELECT "+t1.Payload+" FROM jobs WHERE "+t1.Payload+
+		" LIKE '%CallQueued%' AND attempts = 0"); err != nil || payload != php {
 		t.Errorf("PHP's own job went back as %s, %v", payload, err)
 	}
 	if got := f.MustClaim(5); len(got) != 2 {
@@ -336,12 +345,14 @@ func (f *fixture) t1() *tables.JobsTable { return f.tables.Layout.Table() }
 // failedPHP writes a failed job as Laravel does.
 func (f *fixture) failedPHP() {
 	f.T.Helper()
-	columns, values := "connection, queue, payload, exception, failed_at", "'database', 'default', ?, 'ErrorException: x', "+f.tables.FailedAt(time.Now().Unix())
+	columns, values := "connection, queue, payload, exception, failed_at",
+		"'database', 'default', ?, 'ErrorException: x', "+f.tables.FailedAt(time.Now().Unix())
 	args := []any{php}
 	if f.tables.Failed.UUID {
 		columns, values = "uuid, "+columns, "'8a2e', "+values
 	}
-	if _, err := f.tables.Exec(bg, f.DB.DB, "INSERT INTO failed_jobs ("+columns+") VALUES ("+values+")", args...); err != nil {
+	if _, err := f.tables.Exec(bg, f.DB.DB, "INSERT INTO failed_jobs ("+columns+") VALUES ("+values+")",
+		args...); err != nil {
 		f.T.Fatal(err)
 	}
 }
@@ -353,14 +364,16 @@ func promiseRetriesEdited(t *testing.T, f *fixture) {
 		t.Fatalf("RetryEdited = %+v, %v", receipt, err)
 	}
 	got := f.MustClaim(1)
-	if len(got) != 1 || string(got[0].Job.Data) != `{"to":"right"}` || string(got[0].Job.Metadata) != `{"userId":1}` || got[0].Job.UUID != dead.UUID {
+	if len(got) != 1 || string(got[0].Job.Data) != `{"to":"right"}` || string(got[0].Job.Metadata) != `{"userId":1}` ||
+		got[0].Job.UUID != dead.UUID {
 		t.Errorf("claimed %+v", got)
 	}
 	if _, err := f.RetryEdited(bg, dead.UUID, json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) {
 		t.Errorf("a job that is no longer failed: %v", err)
 	}
 	f.failedPHP()
-	if _, err := f.RetryEdited(bg, fmt.Sprint(f.CountRows("SELECT MAX(id) FROM failed_jobs")), json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) && !errors.Is(err, jobs.ErrNotFound) {
+	if _, err := f.RetryEdited(bg, fmt.Sprint(f.CountRows("SELECT MAX(id) FROM failed_jobs")),
+		json.RawMessage(`{}`)); !errors.Is(err, jobs.ErrConflict) && !errors.Is(err, jobs.ErrNotFound) {
 		t.Errorf("PHP's own job: %v", err)
 	}
 }
@@ -370,7 +383,8 @@ func promiseDeletes(t *testing.T, f *fixture) {
 	f.mustFail(one(`{}`), `cannot reach 10.0.0.8:587: "timed out"`)
 	f.mustFail(one(`{}`), "disk is full")
 	groups, err := f.Groups(bg, jobs.Filter{})
-	if err != nil || len(groups) != 2 || groups[0].Count != 2 || !strings.Contains(groups[0].Message, "10.0.0.8") || groups[0].Type != tablestest.Plain.Name {
+	if err != nil || len(groups) != 2 || groups[0].Count != 2 || !strings.Contains(groups[0].Message, "10.0.0.8") ||
+		groups[0].Type != tablestest.Plain.Name {
 		t.Fatalf("Groups = %+v, %v", groups, err)
 	}
 	byQueue, err := f.Groups(bg, jobs.Filter{Queues: []string{"default"}})
@@ -410,7 +424,8 @@ func promiseStats(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	s, err := f.Stats(bg)
-	if err != nil || s.Queued != 1 || s.Delayed != 1 || s.Processing != 1 || s.Completed != 1 || s.Failed != 1 || s.SuccessRate != 0.5 || s.AverageDuration != 20*time.Millisecond {
+	if err != nil || s.Queued != 1 || s.Delayed != 1 || s.Processing != 1 || s.Completed != 1 || s.Failed != 1 ||
+		s.SuccessRate != 0.5 || s.AverageDuration != 20*time.Millisecond {
 		t.Errorf("Stats = %+v, %v", s, err)
 	}
 	byName := map[string]jobs.QueueStats{}
@@ -427,7 +442,8 @@ func promiseStats(t *testing.T, f *fixture) {
 		t.Errorf("idle = %+v", q)
 	}
 	workers, err := f.Workers(bg)
-	if err != nil || len(workers) != 1 || !workers[0].Alive || !slices.Equal(workers[0].Queues, []string{"default", "idle"}) {
+	if err != nil || len(workers) != 1 || !workers[0].Alive ||
+		!slices.Equal(workers[0].Queues, []string{"default", "idle"}) {
 		t.Errorf("Workers = %+v, %v", workers, err)
 	}
 }
@@ -445,11 +461,13 @@ func promiseHistory(t *testing.T, f *fixture) {
 		t.Fatal(errs)
 	}
 	runs, err := f.Runs(bg, jobs.Filter{UUIDs: []string{got.Job.UUID}}, jobs.Page{Limit: 1})
-	if err != nil || len(runs.Items) != 1 || runs.Items[0].Outcome != "completed" || runs.Items[0].Attempt != 2 || runs.Next == "" {
+	if err != nil || len(runs.Items) != 1 || runs.Items[0].Outcome != "completed" || runs.Items[0].Attempt != 2 ||
+		runs.Next == "" {
 		t.Fatalf("Runs = %+v, %v", runs, err)
 	}
 	runs, err = f.Runs(bg, jobs.Filter{UUIDs: []string{got.Job.UUID}}, jobs.Page{Limit: 1, Cursor: runs.Next})
-	if err != nil || len(runs.Items) != 1 || runs.Items[0].Outcome != "retried" || runs.Next != "" || runs.Items[0].Wait != time.Second {
+	if err != nil || len(runs.Items) != 1 || runs.Items[0].Outcome != "retried" || runs.Next != "" ||
+		runs.Items[0].Wait != time.Second {
 		t.Errorf("the next page = %+v, %v", runs, err)
 	}
 	lines, err := f.Log(bg, got.Job.UUID, 0)
@@ -483,7 +501,8 @@ func TestFingerprintsSeeTheCauseNotTheCase(t *testing.T) {
 			t.Errorf("%q and %q are distinguished", pair[0], pair[1])
 		}
 	}
-	if Fingerprint("k", "disk is full") == Fingerprint("k", "disk is gone") || Fingerprint("a", "x") == Fingerprint("b", "x") {
+	if Fingerprint("k", "disk is full") == Fingerprint("k", "disk is gone") ||
+		Fingerprint("a", "x") == Fingerprint("b", "x") {
 		t.Error("different causes or types have one fingerprint")
 	}
 }
@@ -503,7 +522,8 @@ func BenchmarkGroups(b *testing.B) {
 	f := openFixture(b, v, v.Database(b))
 	f.DB.MustExec("SET @n = 0")
 	f.DB.MustExec(`INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at)
-		SELECT CONCAT('u', seq), 'database', 'default', '{"type":"test.plain","to":"x"}', CONCAT('cause ', CHAR(65 + seq MOD 20), ' of job ', seq), NOW() FROM ` + jobstest.Numbers(100000))
+		SELECT CONCAT('u', seq), 'database', 'default', '{"type":"test.plain","to":"x"}', CONCAT('cause ', CHAR(65 + seq
+		MOD 20), ' of job ', seq), NOW() FROM ` + jobstest.Numbers(100000))
 	if _, err := f.Groups(bg, jobs.Filter{}); err != nil { // indexes them
 		b.Fatal(err)
 	}

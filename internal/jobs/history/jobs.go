@@ -11,7 +11,9 @@ import (
 // recordSources are those in which jobs of the filter's statuses lie.
 func (s *Store) recordSources(f jobs.Filter) []recordSource {
 	wants := func(statuses ...jobs.Status) bool {
-		return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(x jobs.Status) bool { return slices.Contains(statuses, x) })
+		return len(f.Statuses) == 0 || slices.ContainsFunc(f.Statuses, func(x jobs.Status) bool {
+			return slices.Contains(statuses, x)
+		})
 	}
 	var list []recordSource
 	if wants(jobs.StatusQueued, jobs.StatusProcessing) && f.Cause == "" {
@@ -84,7 +86,8 @@ func (s *Store) total(ctx context.Context, f jobs.Filter) (int64, error) {
 
 // merge takes up to limit records from all sources, newest first, and moves the
 // cursor behind them. more is false when all sources are at their end.
-func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) (records []jobs.Record, more bool, err error) {
+func (s *Store) merge(ctx context.Context, f jobs.Filter, at cursor, limit int) (records []jobs.Record, more bool,
+	err error) {
 	recordSources := s.recordSources(f)
 	pages := make([]page, len(recordSources))
 	for i, sh := range recordSources {

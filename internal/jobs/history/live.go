@@ -18,7 +18,8 @@ import (
 func (s *Store) live(f jobs.Filter) (table, where string, args []any) {
 	t := s.tables.Layout.Table()
 	var c conditions
-	queued, running := slices.Contains(f.Statuses, jobs.StatusQueued), slices.Contains(f.Statuses, jobs.StatusProcessing)
+	queued, running := slices.Contains(f.Statuses, jobs.StatusQueued),
+		slices.Contains(f.Statuses, jobs.StatusProcessing)
 	if queued && !running {
 		c.add(s.tables.Layout.Waiting())
 	}
@@ -50,7 +51,9 @@ var plainWord = regexp.MustCompile(`^[A-Za-z0-9_.:-]+$`)
 func (s *Store) hints(f jobs.Filter, column string) (string, []any) {
 	var c conditions
 	for _, words := range [][]string{s.spellings(f.Types), f.UUIDs} {
-		if len(words) == 0 || len(words) > 50 || slices.ContainsFunc(words, func(w string) bool { return !plainWord.MatchString(w) }) {
+		if len(words) == 0 || len(words) > 50 || slices.ContainsFunc(words, func(w string) bool {
+			return !plainWord.MatchString(w)
+		}) {
 			continue
 		}
 		var parts []string
@@ -84,21 +87,25 @@ func (s *Store) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, 
 		hint, more := s.hints(f, s.tables.Layout.Table().Payload)
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	return s.scanTable(ctx, tableScan{table: s.tables.Layout.Table().Name, db: s.tables.DB, matches: s.matches(f), whole: f.Text == "" && len(f.Types) == 0,
+	return s.scanTable(ctx, tableScan{table: s.tables.Layout.Table().Name, db: s.tables.DB, matches: s.matches(f),
+		whole: f.Text == "" && len(f.Types) == 0,
 		read: func(condition, order string, limit int) ([]record, error) {
 			return s.queryLive(ctx, s.tables.DB, where+" AND "+condition, args, order, limit)
 		}}, from, limit)
 }
 
 // queryLive reads rows of the jobs table as records.
-func (s *Store) queryLive(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) ([]record, error) {
+func (s *Store) queryLive(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) (
+	[]record, error) {
 	t := s.tables.Layout.Table()
 	failure := "''"
 	if s.tables.Layout.Name() == tables.Extended {
 		failure = "last_error"
 	}
 	statement := fmt.Sprintf("SELECT id, queue, %s, %s, attempts, %s, %s, %s, %s, %s, %s FROM %s WHERE %s%s LIMIT %d",
-		t.Due.Seconds(), t.Created.Seconds(), t.Locked.Seconds(), s.tables.Layout.Columns(), failure, s.payloadOf(t.Payload), s.tables.Dialect.Bytes+"("+t.Payload+")", s.tables.SecondsNow(), t.Name, where, order, limit)
+		t.Due.Seconds(), t.Created.Seconds(), t.Locked.Seconds(), s.tables.Layout.Columns(), failure,
+		s.payloadOf(t.Payload), s.tables.Dialect.Bytes+"("+t.Payload+")", s.tables.SecondsNow(), t.Name, where, order,
+		limit)
 	var rows []record
 	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var c tables.Candidate
@@ -106,7 +113,8 @@ func (s *Store) queryLive(ctx context.Context, q tables.Tx, where string, args [
 		var created sql.NullInt64
 		var failure sql.NullString
 		var clock int64
-		err := r.Scan(&c.ID, &queue, &c.Due, &created, &c.Attempts, &c.Locked, &c.Status, &c.Token, &c.Name, &c.Priority, &c.MaxAttempts, &failure, &c.Payload, &c.Size, &clock)
+		err := r.Scan(&c.ID, &queue, &c.Due, &created, &c.Attempts, &c.Locked, &c.Status, &c.Token, &c.Name,
+			&c.Priority, &c.MaxAttempts, &failure, &c.Payload, &c.Size, &clock)
 		if err != nil {
 			return err
 		}
@@ -122,7 +130,8 @@ func (s *Store) queryLive(ctx context.Context, q tables.Tx, where string, args [
 
 // payloadOf reads a payload, of oversized ones the beginning only.
 func (s *Store) payloadOf(column string) string {
-	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.tables.Dialect.Bytes, column, tables.Oversize, column, column, tables.Sniffed)
+	return fmt.Sprintf("CASE WHEN %s(%s) <= %d THEN %s ELSE SUBSTR(%s, 1, %d) END", s.tables.Dialect.Bytes, column,
+		tables.Oversize, column, column, tables.Sniffed)
 }
 
 func (s *Store) liveRecord(queue string, c tables.Candidate, failure string, now int64) record {
@@ -134,8 +143,10 @@ func (s *Store) liveRecord(queue string, c tables.Candidate, failure string, now
 	if e.UUID == "" || len(e.UUID) > 191 {
 		e.UUID = tables.DerivedUUID(s.tables.Layout.Table().Plain, c.ID, c.Created)
 	}
-	r := jobs.Record{ID: c.ID, UUID: e.UUID, Type: kind, Queue: queue, Status: jobs.StatusQueued, Foreign: origin == jobs.Foreign,
-		Priority: c.Priority, Attempt: c.Attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.MaxAttempts), Payload: c.Payload, Error: failure,
+	r := jobs.Record{ID: c.ID, UUID: e.UUID, Type: kind, Queue: queue, Status: jobs.StatusQueued,
+		Foreign:  origin == jobs.Foreign,
+		Priority: c.Priority, Attempt: c.Attempts, MaxAttempts: s.limitOf(kind, e.MaxTries, c.MaxAttempts),
+		Payload: c.Payload, Error: failure,
 		EnqueuedAt: unix(c.Created), RunAt: unix(c.Due)}
 	if c.Locked.Valid || c.Status == "processing" {
 		r.Status = jobs.StatusProcessing
@@ -190,7 +201,10 @@ func (s *Store) limitOf(kind string, tries, column int) int {
 // addLive adds what workers said at their last heartbeat to running jobs, and
 // which queues are paused to waiting ones.
 func (s *Store) addLive(ctx context.Context, records []jobs.Record) error {
-	if !slices.ContainsFunc(records, func(r jobs.Record) bool { return r.Status == jobs.StatusProcessing || r.Status == jobs.StatusQueued }) {
+	if !slices.ContainsFunc(records, func(r jobs.Record) bool {
+		return r.Status == jobs.StatusProcessing ||
+			r.Status == jobs.StatusQueued
+	}) {
 		return nil
 	}
 	paused, err := s.pausedQueues(ctx)

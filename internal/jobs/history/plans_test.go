@@ -29,7 +29,8 @@ func crowd(t *testing.T, db *jobstest.Database, now time.Time, runs, failed int)
 			db.MustExec("INSERT INTO " + into + " VALUES " + strings.Join(values, ","))
 		}
 	}
-	insert("cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, data)", runs, func(i int) string {
+	insert("cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, "+
+		"wait_ms, data)", runs, func(i int) string {
 		outcome, kind := "completed", []string{"plain", "other", "third"}[i%3]
 		switch {
 		case i%10 == 0:
@@ -39,13 +40,16 @@ func crowd(t *testing.T, db *jobstest.Database, now time.Time, runs, failed int)
 		case i%100 == 9:
 			kind = "rare"
 		}
-		return fmt.Sprintf("(%d,'u%d','%s','default',1,'%s','w','x%d',%d,%d,5,'{\"n\":%d}')", i, i, kind, outcome, i, now.UnixMilli()-month+int64(i)*month/int64(runs), i%900, i)
+		return fmt.Sprintf("(%d,'u%d','%s','default',1,'%s','w','x%d',%d,%d,5,'{\"n\":%d}')", i, i, kind, outcome, i,
+			now.UnixMilli()-month+int64(i)*month/int64(runs), i%900, i)
 	})
 	insert("failed_jobs (uuid, connection, queue, payload, exception)", failed, func(i int) string {
-		return fmt.Sprintf(`('f%d','database','default','{"type":"plain","data":{"n":%d}}','5%d mailbox is full')`, i, i, i%5)
+		return fmt.Sprintf(`('f%d','database','default','{"type":"plain","data":{"n":%d}}','5%d mailbox is full')`, i,
+			i, i%5)
 	})
 	for _, table := range []string{"cmsjobs_runs", "failed_jobs"} {
-		db.MustExec(map[string]string{"mysql": "ANALYZE TABLE ", "pgx": "ANALYZE ", "sqlite": "ANALYZE "}[db.DriverName()] + table)
+		db.MustExec(map[string]string{"mysql": "ANALYZE TABLE ", "pgx": "ANALYZE ",
+			"sqlite": "ANALYZE "}[db.DriverName()] + table)
 	}
 }
 
@@ -58,7 +62,8 @@ var wholeTable = map[string]*regexp.Regexp{
 // plan is what a database says that it will do, in one text.
 func plan(t *testing.T, db *jobstest.Database, statement string, args []any) string {
 	t.Helper()
-	explain := map[string]string{"mysql": "EXPLAIN ", "pgx": "EXPLAIN ", "sqlite": "EXPLAIN QUERY PLAN "}[db.DriverName()]
+	explain := map[string]string{"mysql": "EXPLAIN ", "pgx": "EXPLAIN ",
+		"sqlite": "EXPLAIN QUERY PLAN "}[db.DriverName()]
 	rows, err := db.Queryx(sqlx.Rebind(sqlx.BindType(db.DriverName()), explain+statement), args...)
 	if err != nil {
 		t.Fatalf("%v: %s", err, statement)
@@ -92,11 +97,13 @@ func TestNoPageReadsAWholeTable(t *testing.T) {
 				if !strings.Contains(statement, "cmsjobs_runs") && !strings.Contains(statement, f.tables.Failed.Name) {
 					return
 				}
-				if strings.HasPrefix(statement, "SELECT COUNT(*) FROM "+f.tables.Failed.Name) && !strings.Contains(statement, "WHERE") {
+				if strings.HasPrefix(statement, "SELECT COUNT(*) FROM "+f.tables.Failed.Name) &&
+					!strings.Contains(statement, "WHERE") {
 					return // its shortest index is counted, which no plan betters
 				}
 				seen++
-				if found := plan(t, db, statement, args); wholeTable[db.DriverName()].MatchString(found) && !walksAnIndex(db.DriverName(), statement, found) {
+				if found := plan(t, db, statement, args); wholeTable[db.DriverName()].MatchString(found) &&
+					!walksAnIndex(db.DriverName(), statement, found) {
 					t.Errorf("%s\nis read by\n%s", statement, found)
 				}
 			}
@@ -131,8 +138,11 @@ func (f *fixture) asPagesDo(t *testing.T) {
 	_, err = f.Groups(bg, jobs.Filter{})
 	check(err)
 	day := time.Now().Add(-24 * time.Hour)
-	for _, filter := range []jobs.Filter{{}, {Statuses: []jobs.Status{jobs.StatusCompleted}}, {Statuses: []jobs.Status{jobs.StatusCancelled}, Types: []string{"plain"}}, {Statuses: []jobs.Status{jobs.StatusFailed}},
-		{Types: []string{"rare"}}, {Queues: []string{"default"}}, {Queues: []string{"elsewhere"}}, {Text: "nowhere"}, {Since: day}, {Until: day}, {Types: []string{"plain"}, Since: day}, {UUIDs: []string{"u9"}}} {
+	for _, filter := range []jobs.Filter{{}, {Statuses: []jobs.Status{jobs.StatusCompleted}},
+		{Statuses: []jobs.Status{jobs.StatusCancelled}, Types: []string{"plain"}},
+		{Statuses: []jobs.Status{jobs.StatusFailed}},
+		{Types: []string{"rare"}}, {Queues: []string{"default"}}, {Queues: []string{"elsewhere"}}, {Text: "nowhere"},
+		{Since: day}, {Until: day}, {Types: []string{"plain"}, Since: day}, {UUIDs: []string{"u9"}}} {
 		list, err := f.Jobs(bg, filter, jobs.Page{Limit: 50, Uncounted: true})
 		check(err)
 		if list.Next != "" {
@@ -190,7 +200,8 @@ func TestHalfHoursAreCountedOnce(t *testing.T) {
 				t.Errorf("%d half hours were kept, %v", kept, err)
 			}
 			f.MustEnqueue(one(`{}`), one(`{}`))
-			f.MustSettle(tablestest.End(f.MustClaim(1)[0], jobs.Completed), tablestest.End(f.MustClaim(1)[0], jobs.Retried))
+			f.MustSettle(tablestest.End(f.MustClaim(1)[0], jobs.Completed),
+				tablestest.End(f.MustClaim(1)[0], jobs.Retried))
 			f.totals(t, 20_002)
 			f.Clock.Ahead += 40 * time.Minute
 			f.totals(t, 20_002)
@@ -217,7 +228,8 @@ func (s *Store) totals(t *testing.T, db *jobstest.Database, ever int64) {
 	}
 	st, err := s.Stats(bg)
 	if err != nil || st.Completed != completed || st.Cancelled != cancelled {
-		t.Errorf("Stats count %d completed and %d cancelled, rows are %d and %d, %v", st.Completed, st.Cancelled, completed, cancelled, err)
+		t.Errorf("Stats count %d completed and %d cancelled, rows are %d and %d, %v", st.Completed, st.Cancelled,
+			completed, cancelled, err)
 	}
 	flows, err := s.Throughput(bg, time.Now().Add(-31*24*time.Hour), 2*time.Hour)
 	var sum int64
@@ -242,15 +254,20 @@ func testTheHistoryIsListedWithoutASort(t *testing.T, engine jobstest.Engine) {
 		t.Fatal(err)
 	}
 	s := New(found)
-	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms)
-		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1, IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM ` + jobstest.Numbers(20000))
+	db.MustExec(`INSERT INTO cmsjobs_runs (job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at,
+		duration_ms, wait_ms)
+		SELECT seq, CONCAT('u', seq), ELT(1+seq%7,'a','b','c','d','e','f','g'), 'default', 1,
+		IF(seq%50=0,'failed','completed'), 'w', 'x', seq*10, 5, 5 FROM ` + jobstest.Numbers(20000))
 	for column, value := range map[string]string{"outcome": "completed", "type": "c", "queue": "default"} {
-		list := "FROM cmsjobs_runs" + s.runsHint(column) + " WHERE " + column + " = ? AND ended_at <= ? AND NOT (ended_at = ? AND id >= ?) ORDER BY ended_at DESC, id DESC LIMIT 50"
+		list := "FROM cmsjobs_runs" + s.runsHint(column) + " WHERE " + column +
+			" = ? AND ended_at <= ? AND NOT (ended_at = ? AND id >= ?) ORDER BY ended_at DESC, id DESC LIMIT 50"
 		plan := map[string]any{}
-		if err := db.QueryRowx("EXPLAIN SELECT id, uuid "+list, value, 100000, 100000, 10000).MapScan(plan); err != nil {
+		if err := db.QueryRowx("EXPLAIN SELECT id, uuid "+list, value, 100000, 100000, 10000).MapScan(
+			plan); err != nil {
 			t.Fatal(err)
 		}
-		if text := fmt.Sprintf("%s", plan); strings.Contains(text, "filesort") || !strings.Contains(text, "cmsjobs_runs_"+column) {
+		if text := fmt.Sprintf("%s", plan); strings.Contains(text, "filesort") ||
+			!strings.Contains(text, "cmsjobs_runs_"+column) {
 			t.Errorf("the list by %s: %s", column, text)
 		}
 	}

@@ -68,7 +68,9 @@ func countable(f jobs.Filter) bool {
 // matches is the part of a filter that SQL does not decide.
 func (s *Store) matches(f jobs.Filter) func(record) bool {
 	return func(r record) bool {
-		if len(f.Types) > 0 && !slices.Contains(f.Types, r.Type) && !slices.ContainsFunc(f.Types, func(k string) bool { return s.canonical(k) == r.Type }) {
+		if len(f.Types) > 0 && !slices.Contains(f.Types, r.Type) && !slices.ContainsFunc(f.Types, func(k string) bool {
+			return s.canonical(k) == r.Type
+		}) {
 			return false
 		}
 		if slices.Contains(f.ExceptKinds, r.Type) {

@@ -16,18 +16,19 @@ import (
 // oldest first, and says how many. Any number of them takes the same memory.
 func (s *Store) Retry(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
-	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 200, func(rows []record) (n int, err error) {
-		for rows = allowed(f, rows); len(rows) > 0; {
-			part := s.bySize(rows)
-			rows = rows[len(part):]
-			m, err := s.retryRecords(ctx, part, nil)
-			n += m
-			if err != nil {
-				return n, err
+	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 200,
+		func(rows []record) (n int, err error) {
+			for rows = allowed(f, rows); len(rows) > 0; {
+				part := s.bySize(rows)
+				rows = rows[len(part):]
+				m, err := s.retryRecords(ctx, part, nil)
+				n += m
+				if err != nil {
+					return n, err
+				}
 			}
-		}
-		return n, nil
-	})
+			return n, nil
+		})
 }
 
 // bySize takes as many rows as one statement may carry, one at least.
@@ -52,9 +53,11 @@ func (s *Store) RetryEdited(ctx context.Context, id string, data json.RawMessage
 	entry, known := s.tables.Options.Registry.Lookup(r.Type)
 	switch {
 	case r.Status != jobs.StatusFailed:
-		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed jobs are retried: %w", id, r.Status, jobs.ErrConflict)
+		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed jobs are retried: %w", id, r.Status,
+			jobs.ErrConflict)
 	case r.Foreign || !known:
-		return jobs.Receipt{}, fmt.Errorf("%s is not a type of this program, so its payload cannot be checked and edited: %w", r.Type, jobs.ErrConflict)
+		return jobs.Receipt{}, fmt.Errorf("%s is not a type of this program, so its payload cannot be checked and "+
+			"edited: %w", r.Type, jobs.ErrConflict)
 	}
 	if entry.Maker == jobs.Anyone || jobs.OrderOf(data) == "" {
 		if err := entry.Check(data); err != nil {
@@ -114,10 +117,12 @@ func (s *Store) insertRetried(ctx context.Context, t tables.Transaction, rows []
 		if edited != nil {
 			payload = edited
 		}
-		value, a := s.tables.Layout.Row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload), s.tables.SecondsNow(), s.tables.SecondsNow(), r.MaxAttempts)
+		value, a := s.tables.Layout.Row(jobs.Spec{Type: r.Type, Queue: r.Queue, Priority: r.Priority}, string(payload),
+			s.tables.SecondsNow(), s.tables.SecondsNow(), r.MaxAttempts)
 		values, args = append(values, value), append(args, a...)
 	}
-	_, err := s.tables.Exec(ctx, t.Main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.tables.Layout.Table().Name, s.tables.Layout.Insert(), strings.Join(values, ",")), args...)
+	_, err := s.tables.Exec(ctx, t.Main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.tables.Layout.Table().Name,
+		s.tables.Layout.Insert(), strings.Join(values, ",")), args...)
 	return err
 }
 
@@ -158,7 +163,9 @@ func (s *Store) deleteFailed(ctx context.Context, t tables.Transaction, ids []in
 func (s *Store) Delete(ctx context.Context, f jobs.Filter, limit int) (int64, error) {
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	return walk(ctx, recordSource{"f", s.readFailedRows}, f, changeLimit(limit), 500, func(rows []record) (int, error) {
-		err := s.tables.InTx(ctx, "deleting failed jobs", func(t tables.Transaction) error { return s.deleteFailed(ctx, t, keysOf(rows)) })
+		err := s.tables.InTx(ctx, "deleting failed jobs", func(t tables.Transaction) error {
+			return s.deleteFailed(ctx, t, keysOf(rows))
+		})
 		if err != nil {
 			return 0, err
 		}

@@ -81,7 +81,8 @@ func (s *Store) indexScansOf(f jobs.Filter, wanted []string) indexScans {
 
 // findRuns finds up to limit runs of the wanted outcomes behind a position,
 // newest first. It looks at most at maxLooked places of each index scan.
-func (s *Store) findRuns(ctx context.Context, f jobs.Filter, wanted []string, from keysetCursor, limit int) (runPage, error) {
+func (s *Store) findRuns(ctx context.Context, f jobs.Filter, wanted []string, from keysetCursor, limit int) (runPage,
+	error) {
 	l := s.indexScansOf(f, wanted)
 	out := runPage{last: from}
 	for looked := 0; looked < maxLooked; looked += scanBatch {
@@ -135,13 +136,15 @@ func (s *Store) lowerBound(ctx context.Context, l indexScans, from keysetCursor)
 
 // runCursors reads the places of one index scan below a position, down to a lower
 // bound.
-func (s *Store) runCursors(ctx context.Context, l indexScans, part conditions, from keysetCursor, lowerBound *runCursor, limit, skip int) ([]runCursor, error) {
+func (s *Store) runCursors(ctx context.Context, l indexScans, part conditions, from keysetCursor,
+	lowerBound *runCursor, limit, skip int) ([]runCursor, error) {
 	c := conditions{slices.Clone(part.parts), slices.Clone(part.args)}
 	if from.key > 0 {
 		c.add(fmt.Sprintf("ended_at <= %d AND NOT (ended_at = %d AND id >= %d)", from.ended, from.ended, from.key))
 	}
 	if lowerBound != nil {
-		c.add(fmt.Sprintf("ended_at >= %d AND NOT (ended_at = %d AND id < %d)", lowerBound.ended, lowerBound.ended, lowerBound.id))
+		c.add(fmt.Sprintf("ended_at >= %d AND NOT (ended_at = %d AND id < %d)", lowerBound.ended, lowerBound.ended,
+			lowerBound.id))
 	}
 	for _, more := range []conditions{l.period, l.rest} {
 		c.parts, c.args = append(c.parts, more.parts...), append(c.args, more.args...)
@@ -152,7 +155,9 @@ func (s *Store) runCursors(ctx context.Context, l indexScans, part conditions, f
 		err := r.Scan(&x.ended, &x.id)
 		list = append(list, x)
 		return err
-	}, fmt.Sprintf("SELECT ended_at, id FROM cmsjobs_runs%s WHERE %s ORDER BY ended_at DESC, id DESC LIMIT %d OFFSET %d", s.runsHint(l.column), c, limit, skip), c.args...)
+	}, fmt.Sprintf(
+		"SELECT ended_at, id FROM cmsjobs_runs%s WHERE %s ORDER BY ended_at DESC, id DESC LIMIT %d OFFSET %d",
+		s.runsHint(l.column), c, limit, skip), c.args...)
 	if err != nil {
 		return nil, fmt.Errorf("looking through the history of runs: %w", err)
 	}

@@ -81,11 +81,14 @@ func nextStep(step int, rows []record) int {
 
 // batchBound is the condition and the key at which a stretch ends; "" where the table
 // ends in it.
-func (s *Store) batchBound(ctx context.Context, v tableScan, from keysetCursor) (condition string, key int64, err error) {
+func (s *Store) batchBound(ctx context.Context, v tableScan, from keysetCursor) (condition string, key int64,
+	err error) {
 	if v.whole {
 		return "", 0, nil
 	}
-	there, err := s.tables.QueryRow(ctx, v.db, []any{&key}, fmt.Sprintf("SELECT id FROM %s WHERE %s%s LIMIT 1 OFFSET %d", v.table, from.condition("id"), from.order("id"), scanBatch-1))
+	there, err := s.tables.QueryRow(ctx, v.db, []any{&key},
+		fmt.Sprintf("SELECT id FROM %s WHERE %s%s LIMIT 1 OFFSET %d", v.table, from.condition("id"), from.order("id"),
+			scanBatch-1))
 	switch {
 	case err != nil:
 		return "", 0, fmt.Errorf("looking how far %s goes: %w", v.table, err)

@@ -35,10 +35,13 @@ func (s *Store) KeepSizes(ctx context.Context, sizes map[string]int64) error {
 		values = append(values, fmt.Sprintf("(?,?,%d,%d)", bytes, now.UnixMilli()))
 		args = append(args, now.Format(time.DateOnly), part)
 	}
-	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_usage", "day, part, bytes, measured_at", strings.Join(values, ","), "day, part", "bytes", "measured_at"), args...); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.Upsert("cmsjobs_usage",
+		"day, part, bytes, measured_at", strings.Join(values, ","), "day, part", "bytes", "measured_at"),
+		args...); err != nil {
 		return fmt.Errorf("keeping sizes: %w", err)
 	}
-	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_usage WHERE day < ?", now.Add(-keepSizes).Format(time.DateOnly)); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_usage WHERE day < ?",
+		now.Add(-keepSizes).Format(time.DateOnly)); err != nil {
 		return fmt.Errorf("forgetting old sizes: %w", err)
 	}
 	return nil
@@ -48,7 +51,8 @@ func (s *Store) KeepSizes(ctx context.Context, sizes map[string]int64) error {
 func (s *Store) SizesAge(ctx context.Context) (age time.Duration, ever bool, err error) {
 	var now int64
 	var last sql.NullInt64
-	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now, &last}, "SELECT "+s.tables.MillisNow()+", (SELECT MAX(measured_at) FROM cmsjobs_usage)"); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now, &last}, "SELECT "+s.tables.MillisNow()+
+		", (SELECT MAX(measured_at) FROM cmsjobs_usage)"); err != nil {
 		return 0, false, fmt.Errorf("asking when sizes were measured: %w", err)
 	}
 	return time.Duration(now-last.Int64) * time.Millisecond, last.Valid, nil
@@ -62,7 +66,8 @@ func (s *Store) Sizes(ctx context.Context, since time.Time) ([]Size, error) {
 		err := r.Scan(&x.Day, &x.Part, &x.Bytes)
 		list = append(list, x)
 		return err
-	}, "SELECT day, part, bytes FROM cmsjobs_usage WHERE day >= ? ORDER BY day, part", since.UTC().Format(time.DateOnly))
+	}, "SELECT day, part, bytes FROM cmsjobs_usage WHERE day >= ? ORDER BY day, part",
+		since.UTC().Format(time.DateOnly))
 	if err != nil {
 		return nil, fmt.Errorf("reading sizes: %w", err)
 	}

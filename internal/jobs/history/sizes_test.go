@@ -30,7 +30,8 @@ func TestSizesAreKeptByDay(t *testing.T) {
 				}
 			}
 			list, err := f.Sizes(bg, noon.AddDate(0, 0, -3))
-			want := []Size{{"2026-11-21", "logs", 20}, {"2026-11-21", "table", 5}, {"2026-11-22", "logs", 30}, {"2026-11-22", "table", 5}}
+			want := []Size{{"2026-11-21", "logs", 20}, {"2026-11-21", "table", 5}, {"2026-11-22", "logs", 30},
+				{"2026-11-22", "table", 5}}
 			if err != nil || !slices.Equal(list, want) {
 				t.Errorf("Sizes = %v, %v", list, err)
 			}

@@ -21,13 +21,15 @@ const foreignSample = 1000
 // in long queues by a sample.
 func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 	var st jobs.Stats
-	for _, step := range []func(context.Context, *jobs.Stats) error{s.queueStats, s.addForeign, s.addWorkers, s.historyStats} {
+	for _, step := range []func(context.Context, *jobs.Stats) error{s.queueStats, s.addForeign, s.addWorkers,
+		s.historyStats} {
 		if err := step(ctx, &st); err != nil {
 			return st, err
 		}
 	}
 	for _, q := range st.Queues {
-		st.Queued, st.Delayed, st.Foreign, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Foreign+q.Foreign, st.Processing+q.Processing
+		st.Queued, st.Delayed, st.Foreign, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Foreign+
+			q.Foreign, st.Processing+q.Processing
 		st.Oldest = max(st.Oldest, q.Oldest)
 	}
 	return st, nil
@@ -37,8 +39,11 @@ func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 	t := s.tables.Layout.Table()
 	due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
 	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
-	statement := fmt.Sprintf("SELECT queue, %s, %s, %s, MIN(CASE WHEN %s AND %s THEN %s END), %s FROM %s GROUP BY queue ORDER BY queue",
-		sum(s.tables.Layout.Waiting()+" AND "+due), sum(s.tables.Layout.Waiting()+" AND NOT ("+due+")"), sum("NOT ("+s.tables.Layout.Waiting()+")"), s.tables.Layout.Waiting(), due, t.Due.Seconds(), s.tables.SecondsNow(), t.Name)
+	statement := fmt.Sprintf("SELECT queue, %s, %s, %s, MIN(CASE WHEN %s AND %s THEN %s END), %s FROM %s GROUP BY "+
+		"queue ORDER BY queue",
+		sum(s.tables.Layout.Waiting()+" AND "+due), sum(s.tables.Layout.Waiting()+" AND NOT ("+due+")"),
+		sum("NOT ("+s.tables.Layout.Waiting()+")"), s.tables.Layout.Waiting(), due, t.Due.Seconds(),
+		s.tables.SecondsNow(), t.Name)
 	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var q jobs.QueueStats
 		var oldest sql.NullInt64
@@ -65,9 +70,12 @@ func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
 		q := &st.Queues[i]
 		var looked, foreign, foreignDue int64
 		due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
-		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
-			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample", s.tables.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, s.tables.Layout.Waiting(), foreignSample)
-		if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&looked, &foreign, &foreignDue}, statement, q.Queue); err != nil {
+		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT "+
+			"CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
+			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample",
+			s.tables.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, s.tables.Layout.Waiting(), foreignSample)
+		if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&looked, &foreign, &foreignDue}, statement,
+			q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}
 		if looked == foreignSample {
@@ -100,7 +108,8 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 			listening[q]++
 		}
 		return nil
-	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.tables.MillisNow(), workerAlive.Milliseconds()))
+	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.tables.MillisNow(),
+		workerAlive.Milliseconds()))
 	if err != nil {
 		return fmt.Errorf("reading which queues are worked: %w", err)
 	}

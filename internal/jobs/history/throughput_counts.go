@@ -23,7 +23,8 @@ const (
 )
 
 // outcomes are all that a run can end in.
-var outcomes = []string{jobs.Completed.String(), jobs.Failed.String(), jobs.Retried.String(), jobs.Released.String(), jobs.Cancelled.String(), jobs.CrashedOutcome}
+var outcomes = []string{jobs.Completed.String(), jobs.Failed.String(), jobs.Retried.String(), jobs.Released.String(),
+	jobs.Cancelled.String(), jobs.CrashedOutcome}
 
 // bringFlows counts the half hours that are over, and says until when all are
 // counted. Several processes may do so at once: they count the same.
@@ -32,7 +33,8 @@ func (s *Store) bringFlows(ctx context.Context) (until int64, err error) {
 	defer s.throughput.mu.Unlock()
 	var now int64
 	var last sql.NullInt64
-	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now, &last}, "SELECT "+s.tables.MillisNow()+", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now, &last}, "SELECT "+s.tables.MillisNow()+
+		", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
 		return 0, fmt.Errorf("reading what is counted of the history: %w", err)
 	}
 	over := (now - flowLate) / flowWidth * flowWidth
@@ -70,7 +72,8 @@ func (s *Store) countFlows(ctx context.Context, from, to int64) error {
 	if err != nil || len(values) == 0 {
 		return err
 	}
-	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_throughput", "outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ",")), args...); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_throughput",
+		"outcome, at, ended, duration_ms, wait_ms", strings.Join(values, ",")), args...); err != nil {
 		return fmt.Errorf("keeping what was counted of the history: %w", err)
 	}
 	return nil
@@ -87,7 +90,8 @@ type flow struct {
 // width, all in Unix ms.
 func (s *Store) eachFlow(ctx context.Context, width, from, to int64, each func(flow)) error {
 	part, args := database.InWords("outcome", outcomes)
-	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, COUNT(*), SUM(duration_ms), SUM(wait_ms) FROM cmsjobs_runs%s WHERE %s AND ended_at >= %d AND ended_at < %d GROUP BY outcome, 2",
+	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, COUNT(*), SUM(duration_ms), "+
+		"SUM(wait_ms) FROM cmsjobs_runs%s WHERE %s AND ended_at >= %d AND ended_at < %d GROUP BY outcome, 2",
 		s.step("ended_at", width), s.wholeNumber(), s.runsHint("outcome"), part, from, to), args...)
 }
 
@@ -95,7 +99,8 @@ func (s *Store) eachFlow(ctx context.Context, width, from, to int64, each func(f
 // half an hour.
 func (s *Store) eachCounted(ctx context.Context, width, from, to int64, each func(flow)) error {
 	part, args := database.InWords("outcome", outcomes)
-	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, SUM(ended), SUM(duration_ms), SUM(wait_ms) FROM cmsjobs_throughput WHERE %s AND at >= %d AND at < %d GROUP BY outcome, 2",
+	return s.flowRows(ctx, each, fmt.Sprintf("SELECT outcome, CAST(%s AS %s) AS step, SUM(ended), SUM(duration_ms), "+
+		"SUM(wait_ms) FROM cmsjobs_throughput WHERE %s AND at >= %d AND at < %d GROUP BY outcome, 2",
 		s.step("at", width), s.wholeNumber(), part, from, to), args...)
 }
 
@@ -119,7 +124,8 @@ func (s *Store) flowRows(ctx context.Context, each func(flow), statement string,
 // step is the number of the step of a width in which a column's moment lies.
 func (s *Store) step(column string, width int64) string {
 	exact := fmt.Sprintf("(%s - MOD(%s, %d)) / %d", column, column, width, width)
-	return s.tables.Dialect.Choose(database.Variants{MySQL: exact, PostgreSQL: exact, SQLite: fmt.Sprintf("%s / %d", column, width)})
+	return s.tables.Dialect.Choose(database.Variants{MySQL: exact, PostgreSQL: exact,
+		SQLite: fmt.Sprintf("%s / %d", column, width)})
 }
 
 // wholeNumber is the type of a large integer in a CAST.
@@ -131,7 +137,8 @@ func (s *Store) wholeNumber() string {
 func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
 	indexScans := make([]string, len(outcomes))
 	for i, o := range outcomes {
-		indexScans[i] = fmt.Sprintf("SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s'", o, o)
+		indexScans[i] = fmt.Sprintf(
+			"SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s'", o, o)
 	}
 	oldest := map[string]int64{}
 	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
@@ -153,7 +160,8 @@ func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
 // forgets what is very old.
 func (s *Store) pruneFlows(ctx context.Context) error {
 	_, err := s.bringFlows(ctx)
-	_, old := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d", s.tables.MillisNow(), keepFlows))
+	_, old := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d",
+		s.tables.MillisNow(), keepFlows))
 	return errors.Join(err, old)
 }
 
@@ -162,5 +170,6 @@ func (s *Store) pruneFlows(ctx context.Context) error {
 // (1 s instead of 2 ms, measured), and SQLite may take the wrong one.
 func (s *Store) runsHint(column string) string {
 	index := "cmsjobs_runs_" + column
-	return s.tables.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (" + index + ")", SQLite: " INDEXED BY " + index})
+	return s.tables.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (" + index + ")", SQLite: " INDEXED BY " +
+		index})
 }

@@ -26,7 +26,8 @@ func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
 		return nil, err
 	}
 	raw := func(outcome, condition string) string {
-		return fmt.Sprintf("SELECT '%s', COUNT(*), SUM(duration_ms) FROM cmsjobs_runs%s WHERE outcome = '%s' AND %s", outcome, s.runsHint("outcome"), outcome, condition)
+		return fmt.Sprintf("SELECT '%s', COUNT(*), SUM(duration_ms) FROM cmsjobs_runs%s WHERE outcome = '%s' AND %s",
+			outcome, s.runsHint("outcome"), outcome, condition)
 	}
 	var indexScans []string
 	for outcome, at := range oldest {
@@ -35,8 +36,10 @@ func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
 			indexScans = append(indexScans, raw(outcome, fmt.Sprintf("ended_at >= %d", at)))
 			continue
 		}
-		indexScans = append(indexScans, raw(outcome, fmt.Sprintf("ended_at < %d", whole)), raw(outcome, fmt.Sprintf("ended_at >= %d", until)),
-			fmt.Sprintf("SELECT '%s', SUM(ended), SUM(duration_ms) FROM cmsjobs_throughput WHERE outcome = '%s' AND at >= %d AND at < %d", outcome, outcome, whole, until))
+		indexScans = append(indexScans, raw(outcome, fmt.Sprintf("ended_at < %d", whole)),
+			raw(outcome, fmt.Sprintf("ended_at >= %d", until)),
+			fmt.Sprintf("SELECT '%s', SUM(ended), SUM(duration_ms) FROM cmsjobs_throughput WHERE outcome = '%s' AND "+
+				"at >= %d AND at < %d", outcome, outcome, whole, until))
 	}
 	found := map[string]tally{}
 	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
@@ -67,7 +70,8 @@ func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
 	if st.Ended = completed.count + counted[jobs.Failed.String()].count; st.Ended > 0 {
 		st.SuccessRate = float64(completed.count) / float64(st.Ended)
 	}
-	if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&st.Failed}, "SELECT COUNT(*) FROM "+s.tables.Failed.Name); err != nil {
+	if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&st.Failed}, "SELECT COUNT(*) FROM "+
+		s.tables.Failed.Name); err != nil {
 		return fmt.Errorf("counting %s: %w", s.tables.Failed.Name, err)
 	}
 	return nil
@@ -76,7 +80,8 @@ func (s *Store) historyStats(ctx context.Context, st *jobs.Stats) error {
 // tallied counts ended jobs by their states alone.
 func (s *Store) tallied(ctx context.Context, f jobs.Filter) (n int64, err error) {
 	counted, err := s.tallies(ctx)
-	for state, outcome := range map[jobs.Status]string{jobs.StatusCompleted: jobs.Completed.String(), jobs.StatusCancelled: jobs.Cancelled.String()} {
+	for state, outcome := range map[jobs.Status]string{jobs.StatusCompleted: jobs.Completed.String(),
+		jobs.StatusCancelled: jobs.Cancelled.String()} {
 		if len(f.Statuses) == 0 || slices.Contains(f.Statuses, state) {
 			n += counted[outcome].count
 		}

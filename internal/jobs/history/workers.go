@@ -22,7 +22,8 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		var w jobs.WorkerRecord
 		var queues, kinds, running string
 		var started, beat, now int64
-		err := r.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &queues, &kinds, &w.Slots, &w.Status, &started, &beat, &w.MemoryBytes, &w.Done, &w.Failed, &running, &now)
+		err := r.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &queues, &kinds, &w.Slots, &w.Status, &started, &beat,
+			&w.MemoryBytes, &w.Done, &w.Failed, &running, &now)
 		if err != nil {
 			return err
 		}
@@ -30,10 +31,12 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		_ = json.Unmarshal([]byte(queues), &w.Queues)
 		_ = json.Unmarshal([]byte(kinds), &w.Types)
 		_ = json.Unmarshal([]byte(running), &w.Running)
-		w.StartedAt, w.SeenAt, w.Alive = tables.UnixMilli(started), tables.UnixMilli(beat), now-beat < workerAlive.Milliseconds()
+		w.StartedAt, w.SeenAt, w.Alive = tables.UnixMilli(started), tables.UnixMilli(beat),
+			now-beat < workerAlive.Milliseconds()
 		list = append(list, w)
 		return nil
-	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running, "+s.tables.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
+	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, "+
+		"failed, running, "+s.tables.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
 	if err != nil {
 		return nil, fmt.Errorf("listing workers: %w", err)
 	}

@@ -13,7 +13,8 @@ import (
 // not in the product's go.mod.
 func CheckProgram(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	return exec.Command("go", append([]string{"run", "-C", filepath.Join(moduleRoot(t), "checks"), "./" + name}, args...)...)
+	return exec.Command("go", append([]string{"run", "-C", filepath.Join(moduleRoot(t), "checks"), "./" + name},
+		args...)...)
 }
 
 // Countries writes a database of countries in MaxMind's format: what is known of

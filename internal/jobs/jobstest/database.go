@@ -66,7 +66,8 @@ func Open(t testing.TB, engine Engine) *Database {
 	case PostgreSQL:
 		port := Shared(t, engine).Port
 		d.Driver, d.DSN = "pgx", PostgresDSN(port, name)
-		administer(t, "pgx", PostgresDSN(port, "postgres"), "CREATE DATABASE "+name, "DROP DATABASE "+name+" WITH (FORCE)")
+		administer(t, "pgx", PostgresDSN(port, "postgres"), "CREATE DATABASE "+name, "DROP DATABASE "+name+
+			" WITH (FORCE)")
 	default:
 		t.Fatalf("no engine %q", engine)
 	}
@@ -105,7 +106,8 @@ func (d *Database) DSNOf(t testing.TB, user, password string) string {
 // SQLiteDSN is the data source name of a SQLite file, with the settings that
 // the service uses.
 func SQLiteDSN(path string) string {
-	return fmt.Sprintf("file:%s?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)", path)
+	return fmt.Sprintf(
+		"file:%s?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)", path)
 }
 
 func administer(t testing.TB, driver, dsn, create, drop string) {

@@ -66,11 +66,14 @@ func (s *Server) join(library string, members []string, i int) error {
 		return err
 	}
 	host, _, _ := strings.Cut(members[i], ":")
-	s.args = append(s.args, "--wsrep-on=ON", "--wsrep-provider="+library, "--binlog-format=ROW", "--default-storage-engine=InnoDB",
-		"--innodb-autoinc-lock-mode=2", "--innodb-flush-log-at-trx-commit=1", "--wsrep-sst-method=rsync", "--wsrep-cluster-name=cmsjobs-test",
+	s.args = append(s.args, "--wsrep-on=ON", "--wsrep-provider="+library, "--binlog-format=ROW",
+		"--default-storage-engine=InnoDB",
+		"--innodb-autoinc-lock-mode=2", "--innodb-flush-log-at-trx-commit=1", "--wsrep-sst-method=rsync",
+		"--wsrep-cluster-name=cmsjobs-test",
 		"--wsrep-cluster-address=gcomm://"+strings.Join(members, ","), fmt.Sprintf("--wsrep-node-name=node%d", i),
 		"--wsrep-node-address="+members[i], fmt.Sprintf("--wsrep-sst-receive-address=%s:%d", host, transfer),
-		fmt.Sprintf("--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s:%d;gcache.size=32M;evs.suspect_timeout=PT4S;evs.inactive_timeout=PT8S",
+		fmt.Sprintf(
+			"--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s:%d;gcache.size=32M;evs.suspect_timeout=PT4S;evs.inactive_timeout=PT8S",
 			members[i], host, incremental))
 	up := s.ready
 	s.ready = func() error {

@@ -40,10 +40,12 @@ func NewMariaDB(options ...string) (*Server, error) {
 	}
 	data, accounts := filepath.Join(dir, "data"), filepath.Join(dir, "accounts.sql")
 	// For servers that listen on more than loopback: nodes of a cluster.
-	if err := os.WriteFile(accounts, []byte("FLUSH PRIVILEGES;\nCREATE USER root@'%';\nGRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;\n"), 0o644); err != nil {
+	if err := os.WriteFile(accounts, []byte("FLUSH PRIVILEGES;\nCREATE USER root@'%';\nGRANT ALL ON *.* TO root@'%' "+
+		"WITH GRANT OPTION;\n"), 0o644); err != nil {
 		return nil, err
 	}
-	install := exec.Command(installer, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", "--datadir="+data, "--tmpdir="+dir, "--extra-file="+accounts)
+	install := exec.Command(installer, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db",
+		"--datadir="+data, "--tmpdir="+dir, "--extra-file="+accounts)
 	install.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	if out, err := install.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("preparing MariaDB's folder: %w\n%s", err, tail(out))
@@ -53,9 +55,11 @@ func NewMariaDB(options ...string) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Port: port, Dir: dir, owner: owner}
-	s.args = append([]string{daemon, "--no-defaults", "--datadir=" + data, "--tmpdir=" + dir, "--socket=" + filepath.Join(dir, "s.sock"),
+	s.args = append([]string{daemon, "--no-defaults", "--datadir=" + data, "--tmpdir=" + dir, "--socket=" +
+		filepath.Join(dir, "s.sock"),
 		"--pid-file=" + filepath.Join(dir, "pid"), fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1",
-		"--skip-name-resolve", "--innodb-buffer-pool-size=128M", "--innodb-log-file-size=64M", "--max-allowed-packet=128M",
+		"--skip-name-resolve", "--innodb-buffer-pool-size=128M", "--innodb-log-file-size=64M",
+		"--max-allowed-packet=128M",
 		"--character-set-server=utf8mb4", "--collation-server=utf8mb4_unicode_ci", "--max-connections=500"}, options...)
 	s.ready = s.answers
 	return s, nil

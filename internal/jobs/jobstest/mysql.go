@@ -41,7 +41,8 @@ func NewMySQL(options ...string) (*Server, error) {
 	}
 	data := filepath.Join(dir, "data")
 	template := filepath.Join(filepath.Dir(daemon), "template")
-	if out, err := exec.Command("cp", "-r", "--reflink=auto", "--sparse=always", template, data).CombinedOutput(); err != nil {
+	if out, err := exec.Command("cp", "-r", "--reflink=auto", "--sparse=always", template,
+		data).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("copying MySQL's folder: %w\n%s", err, tail(out))
 	}
 	// Each server has a separate name, by which replication tells them apart.
@@ -54,9 +55,12 @@ func NewMySQL(options ...string) (*Server, error) {
 	}
 	s := &Server{Port: port, Dir: dir}
 	s.args = []string{daemon, "--datadir=" + data, "--tmpdir=" + dir, "--socket=" + filepath.Join(dir, "s.sock"),
-		"--pid-file=" + filepath.Join(dir, "pid"), fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1", "--mysqlx=OFF",
-		"--skip-name-resolve", "--secure-file-priv=", "--innodb-buffer-pool-size=128M", "--innodb-redo-log-capacity=64M",
-		"--innodb-doublewrite=OFF", "--innodb-flush-log-at-trx-commit=2", "--max-allowed-packet=128M", "--max-connections=500", "--skip-log-bin"}
+		"--pid-file=" + filepath.Join(dir, "pid"), fmt.Sprintf("--port=%d", port), "--bind-address=127.0.0.1",
+		"--mysqlx=OFF",
+		"--skip-name-resolve", "--secure-file-priv=", "--innodb-buffer-pool-size=128M",
+		"--innodb-redo-log-capacity=64M",
+		"--innodb-doublewrite=OFF", "--innodb-flush-log-at-trx-commit=2", "--max-allowed-packet=128M",
+		"--max-connections=500", "--skip-log-bin"}
 	if os.Geteuid() == 0 {
 		s.args = append(s.args, "--user=root") // the folder with the program may be root's
 	}
@@ -111,7 +115,8 @@ func (s *Server) MySQLDSN(database string) string {
 	if database != "" && s.Port == namedPort() {
 		user = cmp.Or(os.Getenv("CMSJOBS_TEST_MYSQL_ACCOUNT"), user)
 	}
-	return fmt.Sprintf("%s@tcp(%s:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", user, cmp.Or(s.host, "127.0.0.1"), s.Port, database)
+	return fmt.Sprintf("%s@tcp(%s:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", user,
+		cmp.Or(s.host, "127.0.0.1"), s.Port, database)
 }
 
 // namedPort is the port of the MySQL server that the environment names; 0 when none.

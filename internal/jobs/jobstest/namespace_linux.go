@@ -28,9 +28,11 @@ func NewNetwork(hosts int) (*Network, error) {
 	n := &Network{name: fmt.Sprintf("cj%d", os.Getpid()%100000), hosts: hosts}
 	steps := []string{"link add NAME type bridge", "addr add OURS/24 dev NAME", "link set NAME up"}
 	for i := range hosts {
-		steps = append(steps, "netns add "+n.Space(i), fmt.Sprintf("link add NAMEv%d type veth peer name eth0 netns %s", i, n.Space(i)),
+		steps = append(steps, "netns add "+n.Space(i),
+			fmt.Sprintf("link add NAMEv%d type veth peer name eth0 netns %s", i, n.Space(i)),
 			fmt.Sprintf("link set NAMEv%d master NAME up", i), fmt.Sprintf("-n %s link set lo up", n.Space(i)),
-			fmt.Sprintf("-n %s addr add %s/24 dev eth0", n.Space(i), n.Host(i)), fmt.Sprintf("-n %s link set eth0 up", n.Space(i)))
+			fmt.Sprintf("-n %s addr add %s/24 dev eth0", n.Space(i), n.Host(i)),
+			fmt.Sprintf("-n %s link set eth0 up", n.Space(i)))
 	}
 	for _, step := range steps {
 		if err := n.ip(step); err != nil {

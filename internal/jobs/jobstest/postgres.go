@@ -31,7 +31,8 @@ func NewPostgres() (*Server, error) {
 		return nil, err
 	}
 	data := filepath.Join(dir, "data")
-	install := exec.Command(initdb, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync", "--pgdata="+data)
+	install := exec.Command(initdb, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C",
+		"--no-sync", "--pgdata="+data)
 	install.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
@@ -42,7 +43,8 @@ func NewPostgres() (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Port: port, Dir: dir, owner: owner}
-	s.args = []string{daemon, "-D", data, "-p", fmt.Sprint(port), "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c", "max_connections=300"}
+	s.args = []string{daemon, "-D", data, "-p", fmt.Sprint(port), "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c",
+		"max_connections=300"}
 	s.ready = func() error {
 		db, err := sql.Open("pgx", PostgresDSN(port, "postgres"))
 		if err != nil {

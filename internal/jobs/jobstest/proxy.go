@@ -34,7 +34,8 @@ func NewProxy(t testing.TB, port int) *Proxy {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, listener: l, target: fmt.Sprintf("127.0.0.1:%d", port), conns: map[net.Conn]struct{}{}}
+	p := &Proxy{Port: l.Addr().(*net.TCPAddr).Port, listener: l, target: fmt.Sprintf("127.0.0.1:%d", port),
+		conns: map[net.Conn]struct{}{}}
 	p.listening.Go(p.accept)
 	t.Cleanup(func() {
 		l.Close()

@@ -47,7 +47,8 @@ func program(names ...string) (string, error) {
 		if path, err := exec.LookPath(name); err == nil {
 			return path, nil
 		}
-		for _, pattern := range []string{"/usr/sbin/" + name, "/usr/lib/postgresql/*/bin/" + name, "/usr/local/sbin/" + name} {
+		for _, pattern := range []string{"/usr/sbin/" + name, "/usr/lib/postgresql/*/bin/" + name, "/usr/local/sbin/" +
+			name} {
 			if found, _ := filepath.Glob(pattern); len(found) > 0 {
 				return found[len(found)-1], nil
 			}

@@ -19,13 +19,15 @@ type DB interface {
 // says −1 where the table has more than Bound rows.
 func Total(ctx context.Context, db DB, table, where string, args ...any) (total int64, err error) {
 	var rows int64
-	if err := db.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT 1 AS x FROM %s LIMIT %d) AS bounded", table, Bound+1)).Scan(&rows); err != nil {
+	if err := db.QueryRowContext(ctx, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT 1 AS x FROM %s LIMIT %d) AS bounded",
+		table, Bound+1)).Scan(&rows); err != nil {
 		return -1, fmt.Errorf("counting %s: %w", table, err)
 	}
 	if rows > Bound {
 		return -1, nil
 	}
-	if err := db.QueryRowContext(ctx, db.Rebind("SELECT COUNT(*) FROM "+table+" WHERE "+where), args...).Scan(&total); err != nil {
+	if err := db.QueryRowContext(ctx, db.Rebind("SELECT COUNT(*) FROM "+table+" WHERE "+where), args...).Scan(
+		&total); err != nil {
 		return -1, fmt.Errorf("counting %s: %w", table, err)
 	}
 	return total, nil

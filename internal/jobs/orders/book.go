@@ -58,7 +58,8 @@ func (b *Book) insert(ctx context.Context, kind string, n jobs.Spec) (id string,
 	if payload == "" {
 		payload = "{}"
 	}
-	_, err = b.DB.ExecContext(ctx, b.DB.Rebind("INSERT INTO cmsjobs_internal_orders (id, type, payload, created_at, used_at) VALUES (?, ?, ?, ?, 0)"),
+	_, err = b.DB.ExecContext(ctx, b.DB.Rebind("INSERT INTO cmsjobs_internal_orders (id, type, payload, created_at, "+
+		"used_at) VALUES (?, ?, ?, ?, 0)"),
 		id, kind, payload, b.Now().UnixMilli())
 	return id, err
 }
@@ -70,7 +71,8 @@ func (b *Book) Order(ctx context.Context, id string) (jobs.Order, error) {
 		Created       int64 `db:"created_at"`
 		Used          int64 `db:"used_at"`
 	}
-	err := b.DB.GetContext(ctx, &row, b.DB.Rebind("SELECT type, payload, created_at, used_at FROM cmsjobs_internal_orders WHERE id = ?"), id)
+	err := b.DB.GetContext(ctx, &row, b.DB.Rebind("SELECT type, payload, created_at, used_at FROM "+
+		"cmsjobs_internal_orders WHERE id = ?"), id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return jobs.Order{}, jobs.ErrNoOrder
 	}
@@ -86,7 +88,8 @@ func (b *Book) Order(ctx context.Context, id string) (jobs.Order, error) {
 
 // Use implements jobs.OrderBook.
 func (b *Book) Use(ctx context.Context, id string) error {
-	result, err := b.DB.ExecContext(ctx, b.DB.Rebind("UPDATE cmsjobs_internal_orders SET used_at = ? WHERE id = ? AND used_at = 0"), b.Now().UnixMilli(), id)
+	result, err := b.DB.ExecContext(ctx, b.DB.Rebind("UPDATE cmsjobs_internal_orders SET used_at = ? WHERE id = ? "+
+		"AND used_at = 0"), b.Now().UnixMilli(), id)
 	if err != nil {
 		return err
 	}
@@ -107,7 +110,8 @@ func (b *Book) Prune(ctx context.Context, before time.Time) (int64, error) {
 	var total int64
 	for {
 		result, err := b.DB.ExecContext(ctx, b.DB.Rebind(`DELETE FROM cmsjobs_internal_orders WHERE id IN
-			(SELECT k FROM (SELECT id AS k FROM cmsjobs_internal_orders WHERE created_at < ? ORDER BY created_at LIMIT 1000) old)`), before.UnixMilli())
+			(SELECT k FROM (SELECT id AS k FROM cmsjobs_internal_orders WHERE created_at < ? ORDER BY created_at LIMIT
+			1000) old)`), before.UnixMilli())
 		if err != nil {
 			return total, fmt.Errorf("pruning orders: %w", err)
 		}

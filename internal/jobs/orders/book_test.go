@@ -71,11 +71,13 @@ func TestAJobDoesWhatItsOrderSays(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			s := newShop(t, engine, false)
 			long := strings.Repeat("ü", 100_000)
-			given, err := s.book.Give(t.Context(), s.registry, internal.New(change{"first"}), public.New(change{"plain"}), internal.New(change{long}))
+			given, err := s.book.Give(t.Context(), s.registry, internal.New(change{"first"}),
+				public.New(change{"plain"}), internal.New(change{long}))
 			if err != nil {
 				t.Fatal(err)
 			}
-			if id := jobs.OrderOf(given[0].Data); len(id) != 32 || id == jobs.OrderOf(given[2].Data) || strings.Contains(string(given[0].Data), "first") {
+			if id := jobs.OrderOf(given[0].Data); len(id) != 32 || id == jobs.OrderOf(given[2].Data) ||
+				strings.Contains(string(given[0].Data), "first") {
 				t.Errorf("the job says %s", given[0].Data)
 			}
 			if string(given[1].Data) != `{"action":"plain"}` {
@@ -99,7 +101,8 @@ func TestAJobDoesWhatItsOrderSays(t *testing.T) {
 			if n, err := s.book.Prune(t.Context(), s.now.Add(time.Hour)); err != nil || n != 2 {
 				t.Errorf("%d orders were pruned, %v", n, err)
 			}
-			if err := s.run(t, internal.Name, string(given[0].Data)); !jobs.IsPermanent(err) || !errors.Is(err, jobs.ErrNoOrder) {
+			if err := s.run(t, internal.Name, string(given[0].Data)); !jobs.IsPermanent(err) ||
+				!errors.Is(err, jobs.ErrNoOrder) {
 				t.Errorf("without its order: %v", err)
 			}
 		})
@@ -113,7 +116,8 @@ func TestWhatIsNoOrderFailsForGood(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := jobs.OrderOf(given[0].Data)
-	for _, data := range []string{`{"action":"x"}`, `{}`, ``, `[]`, `null`, `{"order":7}`, `{"order":""}`, `{"order":"` + strings.Repeat("0", 32) + `"}`,
+	for _, data := range []string{`{"action":"x"}`, `{}`, ``, `[]`, `null`, `{"order":7}`, `{"order":""}`,
+		`{"order":"` + strings.Repeat("0", 32) + `"}`,
 		`{"order":"` + id + `"}`, `{"order":"` + strings.ToUpper(id) + `"}`, `{"order":"` + id + `","action":"x"}`} {
 		if err := s.run(t, internal.Name, data); !jobs.IsPermanent(err) {
 			t.Errorf("%s: %v", data, err)

@@ -81,7 +81,8 @@ func (s *Store) rescuable(ctx context.Context, found []*row) ([]*row, error) {
 }
 
 // take claims rows, all at once or, where others claim too, each by itself.
-func (s *Store) take(ctx context.Context, queue string, found []*row, until int64, lease time.Duration) ([]*row, error) {
+func (s *Store) take(ctx context.Context, queue string, found []*row, until int64, lease time.Duration) ([]*row,
+	error) {
 	slices.SortFunc(found, func(a, b *row) int { return int(min(max(a.ID-b.ID, -1), 1)) }) // the one order of locks
 	if s.MaxBatch > 1 {
 		err := s.takeUnchanged(ctx, queue, found, until)
@@ -130,7 +131,8 @@ func (s *Store) takeUnchanged(ctx context.Context, queue string, rows []*row, un
 			in, inArgs := s.Dialect.IDRanges(idsOf(groups[k]))
 			set, args := s.Layout.ClaimRows(until, "")
 			cond, more := s.Layout.Unchanged(&groups[k][0].Candidate)
-			n, err := s.Exec(ctx, t.Main, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)
+			n, err := s.Exec(ctx, t.Main, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+cond,
+				slices.Concat(args, inArgs, more)...)
 			if err != nil {
 				return err
 			}
@@ -156,10 +158,12 @@ func (s *Store) readWhole(ctx context.Context, r *row) error {
 		return nil
 	}
 	if r.Size > php.MaxPayload {
-		return fmt.Errorf("the payload has %d bytes, %d are handed to PHP at most: put large things into a file and name it", r.Size, php.MaxPayload)
+		return fmt.Errorf("the payload has %d bytes, %d are handed to PHP at most: put large things into a file and "+
+			"name it", r.Size, php.MaxPayload)
 	}
 	t := s.Layout.Table()
-	if _, err := s.QueryRow(ctx, s.DB, []any{&r.Payload}, fmt.Sprintf("SELECT %s FROM %s WHERE id = %d", t.Payload, t.Name, r.ID)); err != nil {
+	if _, err := s.QueryRow(ctx, s.DB, []any{&r.Payload}, fmt.Sprintf("SELECT %s FROM %s WHERE id = %d", t.Payload,
+		t.Name, r.ID)); err != nil {
 		return fmt.Errorf("reading the payload: %w", err)
 	}
 	return nil
@@ -189,9 +193,11 @@ func (s *Store) addCrashes(ctx context.Context, list []php.Job) {
 			j.LastCrash = strings.TrimPrefix(how.String, php.DiedInJob)
 		}
 		return nil
-	}, "SELECT job_id, SUBSTR(error, 1, 4000) FROM cmsjobs_runs WHERE "+in+" AND outcome = '"+jobs.CrashedOutcome+"' AND lease <> '' ORDER BY id", args...)
+	}, "SELECT job_id, SUBSTR(error, 1, 4000) FROM cmsjobs_runs WHERE "+in+" AND outcome = '"+jobs.CrashedOutcome+
+		"' AND lease <> '' ORDER BY id", args...)
 	if err != nil {
-		s.log().Warn("crashes of PHP's jobs not read; their attempts count all the same", "event", "php.crashes_unknown", "error", s.NoteTrouble(err))
+		s.log().Warn("crashes of PHP's jobs not read; their attempts count all the same", "event",
+			"php.crashes_unknown", "error", s.NoteTrouble(err))
 	}
 }
 

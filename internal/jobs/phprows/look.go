@@ -55,7 +55,8 @@ func (s *Store) find(ctx context.Context, l *look, queue string, n int) (found [
 	}
 	newest := int64(0)
 	if all && !s.OrderedByTime() {
-		if _, err = s.QueryRow(ctx, s.DB, []any{&newest}, "SELECT COALESCE(MAX(id), 0) FROM "+s.Layout.Table().Name+" WHERE queue = ?", queue); err != nil {
+		if _, err = s.QueryRow(ctx, s.DB, []any{&newest}, "SELECT COALESCE(MAX(id), 0) FROM "+s.Layout.Table().Name+
+			" WHERE queue = ?", queue); err != nil {
 			return nil, 0, fmt.Errorf("looking for jobs of PHP: %w", err)
 		}
 	}
@@ -72,7 +73,8 @@ func (s *Store) find(ctx context.Context, l *look, queue string, n int) (found [
 
 // walk reads pages behind a position until it has n rows, or enough bytes, or has
 // read its share; ended says that there was nothing more.
-func (s *Store) walk(ctx context.Context, l *look, queue string, from tables.RowPosition, n int) (found []*row, now int64, ended bool, err error) {
+func (s *Store) walk(ctx context.Context, l *look, queue string, from tables.RowPosition, n int) (found []*row,
+	now int64, ended bool, err error) {
 	bytes := int64(0)
 	for range maxPages {
 		rows, clock, err := s.page(ctx, queue, from)
@@ -109,10 +111,14 @@ func (s *Store) page(ctx context.Context, queue string, from tables.RowPosition)
 	t := s.Layout.Table()
 	clock := s.SecondsNow()
 	after, args := s.After(from)
-	statement := strings.Join([]string{"SELECT id,", t.Due.ExactText(), ",", t.Due.Seconds(), ",", t.Created.Seconds(), ", attempts,", t.Locked.Seconds(), ",",
-		s.Dialect.Bytes, "(", t.Payload, "), CASE WHEN", s.Dialect.Bytes, "(", t.Payload, ") <=", fmt.Sprint(sniffed), "THEN", t.Payload,
-		"ELSE SUBSTR(", t.Payload, ", 1,", fmt.Sprint(sniffed), ") END,", clock, "FROM", t.Name, s.IndexHint(), "WHERE queue = ? AND (", s.Layout.Waiting(), "OR",
-		s.Layout.Expired(clock, s.RetryAfter), ") AND", t.Due.Name, "<=", t.Due.FromExpr(clock), after, s.OrderBy(), "LIMIT", fmt.Sprint(pageRows)}, " ")
+	statement := strings.Join([]string{"SELECT id,", t.Due.ExactText(), ",", t.Due.Seconds(), ",", t.Created.Seconds(),
+		", attempts,", t.Locked.Seconds(), ",",
+		s.Dialect.Bytes, "(", t.Payload, "), CASE WHEN", s.Dialect.Bytes, "(", t.Payload, ") <=", fmt.Sprint(sniffed),
+		"THEN", t.Payload,
+		"ELSE SUBSTR(", t.Payload, ", 1,", fmt.Sprint(sniffed), ") END,", clock, "FROM", t.Name, s.IndexHint(),
+		"WHERE queue = ? AND (", s.Layout.Waiting(), "OR",
+		s.Layout.Expired(clock, s.RetryAfter), ") AND", t.Due.Name, "<=", t.Due.FromExpr(clock), after, s.OrderBy(),
+		"LIMIT", fmt.Sprint(pageRows)}, " ")
 	sighted := s.StartSighting()
 	err = s.Query(ctx, s.DB, func(q *sql.Rows) error {
 		r := new(row)

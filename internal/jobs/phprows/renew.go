@@ -99,7 +99,8 @@ func (s *Store) renew(ctx context.Context, g *guarded, until int64, held map[int
 	t := s.Layout.Table()
 	var n int64
 	err := database.Retry(ctx, "extending", func() (err error) {
-		n, err = s.Exec(ctx, s.DB, "UPDATE "+t.Name+" SET "+s.Layout.Renew(until)+" WHERE "+in+" AND "+g.cond, slices.Concat(inArgs, g.args)...)
+		n, err = s.Exec(ctx, s.DB, "UPDATE "+t.Name+" SET "+s.Layout.Renew(until)+" WHERE "+in+" AND "+g.cond,
+			slices.Concat(inArgs, g.args)...)
 		return err
 	})
 	if err != nil {
@@ -129,7 +130,8 @@ func (s *Store) Release(ctx context.Context, list []php.Job) error {
 		in, inArgs := s.Dialect.In("id", g.ids)
 		set, args := s.Layout.Release(s.releasedDue(), jobs.Settlement{Outcome: jobs.Released}, true)
 		err := database.Retry(ctx, "releasing jobs of PHP", func() error {
-			_, err := s.Exec(ctx, s.DB, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+g.cond, slices.Concat(args, inArgs, g.args)...)
+			_, err := s.Exec(ctx, s.DB, "UPDATE "+s.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+g.cond,
+				slices.Concat(args, inArgs, g.args)...)
 			return err
 		})
 		if err != nil {
@@ -148,5 +150,6 @@ func (s *Store) Release(ctx context.Context, list []php.Job) error {
 func (s *Store) releasedDue() string {
 	t := s.Layout.Table()
 	mark := t.Locked.FromExpr(fmt.Sprintf("%s + %d", s.SecondsNow(), s.LeaseMark(0, int64(s.LeaseLength().Seconds()))))
-	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.SecondsNow() + " + 1 ELSE " + t.Due.Seconds() + " END"
+	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.SecondsNow() + " + 1 ELSE " + t.Due.Seconds() +
+		" END"
 }

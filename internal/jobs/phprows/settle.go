@@ -100,7 +100,8 @@ func (s *Store) plainer(ctx context.Context, e numbered, results []error, refuse
 // together is the transaction. What needs the lease comes first.
 func (s *Store) together(ctx context.Context, ends []numbered) error {
 	return s.InTx(ctx, "settling jobs of PHP", func(t tables.Transaction) error {
-		for _, step := range []func(context.Context, tables.Transaction, []numbered) error{s.moveToFailed, s.change, s.record} {
+		for _, step := range []func(context.Context, tables.Transaction, []numbered) error{
+			s.moveToFailed, s.change, s.record} {
 			if err := step(ctx, t, ends); err != nil {
 				return err
 			}
@@ -135,7 +136,8 @@ func (s *Store) copyOne(ctx context.Context, t tables.Transaction, e numbered, f
 	if s.Dialect.TypedSelect {
 		mark = "CAST(? AS text)" // a SELECT's argument has no type there
 	}
-	columns, values := "connection, queue, exception, failed_at, payload", strings.Join([]string{mark, "queue", mark, failedAt, table.Payload}, ", ")
+	columns, values := "connection, queue, exception, failed_at, payload",
+		strings.Join([]string{mark, "queue", mark, failedAt, table.Payload}, ", ")
 	args := []any{s.connection, tables.CutText(e.Exception)}
 	if s.Failed.UUID {
 		name, err := s.freeName(ctx, t, e.Job.Job.UUID)
@@ -210,7 +212,8 @@ func (s *Store) record(ctx context.Context, t tables.Transaction, ends []numbere
 	var values []string
 	var args []any
 	for i, e := range ends {
-		runs[i] = tables.Run{Job: e.Job.Job, Outcome: e.Word(), Worker: e.Worker, Lease: tables.RandomPart(e.Job.Lease.Token),
+		runs[i] = tables.Run{Job: e.Job.Job, Outcome: e.Word(), Worker: e.Worker,
+			Lease:    tables.RandomPart(e.Job.Lease.Token),
 			Duration: e.Duration, Wait: e.Wait, Error: e.Exception}
 		for _, l := range e.Lines {
 			values = append(values, "(?,?,?,?)")
@@ -222,7 +225,8 @@ func (s *Store) record(ctx context.Context, t tables.Transaction, ends []numbere
 	}
 	for len(values) > 0 {
 		n := min(len(values), 200)
-		if _, err := s.Exec(ctx, t.Own, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+strings.Join(values[:n], ","), args[:4*n]...); err != nil {
+		if _, err := s.Exec(ctx, t.Own, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+
+			strings.Join(values[:n], ","), args[:4*n]...); err != nil {
 			return fmt.Errorf("writing jobs' log lines: %w", err)
 		}
 		values, args = values[n:], args[4*n:]

@@ -32,7 +32,9 @@ type fixture struct {
 func each(t *testing.T, test func(f *fixture)) {
 	for _, engine := range jobstest.Engines() {
 		for _, indexed := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s/indexed=%t", engine, indexed), func(t *testing.T) { test(newFixture(t, engine, indexed)) })
+			t.Run(fmt.Sprintf("%s/indexed=%t", engine, indexed), func(t *testing.T) {
+				test(newFixture(t, engine, indexed))
+			})
 		}
 	}
 }
@@ -63,9 +65,13 @@ func newFixture(t *testing.T, engine jobstest.Engine, indexed bool) *fixture {
 func (f *fixture) another() *Store {
 	f.t.Helper()
 	registry := jobs.NewRegistry()
-	jobs.Handle(registry, jobs.Kind[struct{}]{Name: "test.ours"}, func(context.Context, jobs.Job, struct{}) error { return nil })
+	jobs.Handle(registry, jobs.Kind[struct{}]{Name: "test.ours"}, func(context.Context, jobs.Job, struct{}) error {
+		return nil
+	})
 	opened, err := tables.Open(bg, f.db.DB, tables.Options{Registry: registry,
-		DatabaseClock: func() time.Time { return f.start.Add(f.ahead) }, Clock: func() time.Time { return time.Now().Add(f.lengths) }})
+		DatabaseClock: func() time.Time { return f.start.Add(f.ahead) }, Clock: func() time.Time {
+			return time.Now().Add(f.lengths)
+		}})
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -80,7 +86,8 @@ func (f *fixture) another() *Store {
 func (f *fixture) push(queue, payload string) (id int64) {
 	f.t.Helper()
 	now := f.start.Add(f.ahead).Unix()
-	f.exec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES (?, ?, 0, NULL, ?, ?)", queue, payload, now, now)
+	f.exec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES (?, ?, 0, "+
+		"NULL, ?, ?)", queue, payload, now, now)
 	if err := f.db.Get(&id, "SELECT MAX(id) FROM jobs"); err != nil {
 		f.t.Fatal(err)
 	}
@@ -128,6 +135,7 @@ func (f *fixture) settle(ends ...php.End) {
 
 // payload is what Laravel 8 writes for a job class.
 func payload(class, more string) string {
-	return fmt.Sprintf(`{"uuid":"%s-uuid","displayName":"App\\Jobs\\%s","job":"Illuminate\\Queue\\CallQueuedHandler@call","maxTries":null,"maxExceptions":null,`+
-		`"failOnTimeout":false,%s"retryUntil":null,"data":{"commandName":"App\\Jobs\\%s","command":"O:13:\"App\\Jobs\\%s\":0:{}"}}`, class, class, more, class, class)
+	return fmt.Sprintf(
+		`{"uuid":"%s-uuid","displayName":"App\\Jobs\\%s","job":"Illuminate\\Queue\\CallQueuedHandler@call","maxTries":null,"maxExceptions":null,`+
+			`"failOnTimeout":false,%s"retryUntil":null,"data":{"commandName":"App\\Jobs\\%s","command":"O:13:\"App\\Jobs\\%s\":0:{}"}}`, class, class, more, class, class)
 }

@@ -32,8 +32,10 @@ func TestOnlyPHPsRowsOfTheQueueAreClaimed(t *testing.T) {
 			t.Fatalf("claimed %+v", list)
 		}
 		j := list[0]
-		if j.Job.Type != `App\Jobs\Mine` || j.Job.UUID != "Mine-uuid" || j.Job.Attempt != 1 || j.Job.Timeout != 7*time.Second || j.NoTimeout ||
-			!slices.Equal(j.Backoff, []time.Duration{time.Second, 20 * time.Second}) || string(j.Payload) != payload("Mine", `"timeout":7,"backoff":"1,20",`) {
+		if j.Job.Type != `App\Jobs\Mine` || j.Job.UUID != "Mine-uuid" || j.Job.Attempt != 1 ||
+			j.Job.Timeout != 7*time.Second || j.NoTimeout ||
+			!slices.Equal(j.Backoff, []time.Duration{time.Second, 20 * time.Second}) ||
+			string(j.Payload) != payload("Mine", `"timeout":7,"backoff":"1,20",`) {
 			f.t.Errorf("the job is %+v", j)
 		}
 		if list[1].Job.Type != `App\Handler@run` || list[1].Job.UUID == "" {
@@ -70,19 +72,22 @@ func TestOutcomesAreWrittenWithTheirHistory(t *testing.T) {
 		if err := f.db.Get(&failed, "SELECT uuid, connection, queue, payload, exception FROM failed_jobs"); err != nil {
 			f.t.Fatal(err)
 		}
-		if failed.UUID != "Failed-uuid" || failed.Connection != "database" || failed.Queue != "default" || failed.Payload != payload("Failed", "") ||
+		if failed.UUID != "Failed-uuid" || failed.Connection != "database" || failed.Queue != "default" ||
+			failed.Payload != payload("Failed", "") ||
 			failed.Exception != "LogicException: not at all in x.php:3" {
 			f.t.Errorf("failed_jobs has %+v", failed)
 		}
 		var runs []string
-		if err := f.db.Select(&runs, "SELECT outcome FROM cmsjobs_runs ORDER BY id"); err != nil || !slices.Equal(runs, []string{"completed", "released", "failed", "crashed"}) {
+		if err := f.db.Select(&runs, "SELECT outcome FROM cmsjobs_runs ORDER BY id"); err != nil ||
+			!slices.Equal(runs, []string{"completed", "released", "failed", "crashed"}) {
 			f.t.Errorf("the history has %v, %v", runs, err)
 		}
 		if n := f.count("cmsjobs_job_logs WHERE uuid = 'Done-uuid' AND line = 'it saidso'"); n != 1 {
 			f.t.Error("the line of output is not kept")
 		}
 		again := f.claim(10) // the crashed one at once, the released one in 30 s
-		if len(again) != 1 || again[0].Job.Attempt != 2 || again[0].Crashes != 1 || again[0].LastCrash != "signal: segmentation fault" {
+		if len(again) != 1 || again[0].Job.Attempt != 2 || again[0].Crashes != 1 ||
+			again[0].LastCrash != "signal: segmentation fault" {
 			f.t.Errorf("claimed again: %+v", again)
 		}
 		f.ahead += 31 * time.Second
@@ -139,14 +144,16 @@ func TestARenewedLeaseIsHeldAndALapsedOneIsNot(t *testing.T) {
 		}
 		f.ahead += 40 * time.Second
 		got, err := other.Claim(bg, php.Request{Queue: "default", Limit: 10, Lease: lease})
-		if err != nil || len(got) != 1 || got[0].Job.ID != list[1].Job.ID || got[0].Job.Attempt != 2 || !got[0].Rescued {
+		if err != nil || len(got) != 1 || got[0].Job.ID != list[1].Job.ID || got[0].Job.Attempt != 2 ||
+			!got[0].Rescued {
 			f.t.Fatalf("another claimed %+v, %v", got, err)
 		}
 		if n := f.count("cmsjobs_runs WHERE outcome = 'crashed' AND lease = ''"); n != 1 || got[0].Crashes != 0 {
 			f.t.Errorf("%d lines on the lost worker, %d crashes of the job", n, got[0].Crashes)
 		}
 		list[0].Lease = renewed[0]
-		results, err := f.Settle(bg, []php.End{{Job: list[0], Outcome: php.Deleted}, {Job: list[1], Outcome: php.Deleted}})
+		results,
+			err := f.Settle(bg, []php.End{{Job: list[0], Outcome: php.Deleted}, {Job: list[1], Outcome: php.Deleted}})
 		if err != nil || results[0] != nil || !errors.Is(results[1], jobs.ErrLeaseLost) {
 			f.t.Errorf("settled: %v, %v", results, err)
 		}
@@ -228,7 +235,8 @@ func TestRowsBehindManyOfOthersAreFound(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.push("default", `{"type":"test.ours"}`)
 		for have := 1; have < 4096; have *= 2 {
-			f.db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) SELECT queue, payload, attempts, reserved_at, available_at, created_at FROM jobs")
+			f.db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) SELECT " +
+				"queue, payload, attempts, reserved_at, available_at, created_at FROM jobs")
 		}
 		last := f.push("default", payload("Last", ""))
 		for try := 1; ; try++ {
@@ -313,7 +321,9 @@ func FuzzEnvelope(f *testing.F) {
 		for _, whole := range []bool{true, false} {
 			e, ok := readEnvelope(data, whole)
 			limit, _ := e.timeout()
-			if ok != (e.Job != "") || limit < 0 || slices.ContainsFunc(e.backoff(), func(d time.Duration) bool { return d < 0 }) {
+			if ok != (e.Job != "") || limit < 0 || slices.ContainsFunc(e.backoff(), func(d time.Duration) bool {
+				return d < 0
+			}) {
 				t.Errorf("%+v", e)
 			}
 		}

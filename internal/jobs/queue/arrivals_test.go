@@ -21,7 +21,8 @@ func TestArrivals(t *testing.T) {
 			if last, err := f.Tables.LastNumber(bg); err != nil || last != 0 {
 				t.Fatalf("the newest of an empty table is %d, %v", last, err)
 			}
-			for _, n := range []jobs.Spec{{Type: "test.plain", Queue: "a"}, {Type: "test.plain", Queue: "b", Delay: time.Hour}, {Type: "test.plain", Queue: "c"}} {
+			for _, n := range []jobs.Spec{{Type: "test.plain", Queue: "a"},
+				{Type: "test.plain", Queue: "b", Delay: time.Hour}, {Type: "test.plain", Queue: "c"}} {
 				if _, err := f.Enqueue(bg, n); err != nil {
 					t.Fatal(err)
 				}
@@ -38,7 +39,8 @@ func TestArrivals(t *testing.T) {
 			if claimed.Waiting || claimed.Queue != "a" {
 				t.Errorf("the claimed row is %+v", claimed)
 			}
-			if !delayed.Waiting || delayed.Queue != "b" || delayed.Delay < 55*time.Minute || delayed.Delay > time.Hour+time.Second {
+			if !delayed.Waiting || delayed.Queue != "b" || delayed.Delay < 55*time.Minute || delayed.Delay > time.Hour+
+				time.Second {
 				t.Errorf("the delayed row is %+v", delayed)
 			}
 			if !due.Waiting || due.Queue != "c" || due.Delay != 0 {
@@ -47,7 +49,8 @@ func TestArrivals(t *testing.T) {
 			if last, err := f.Tables.LastNumber(bg); err != nil || last != due.ID {
 				t.Errorf("the newest row is %d, %v; want %d", last, err, due.ID)
 			}
-			if later, err := f.Tables.Arrivals(bg, claimed.ID, 1); err != nil || len(later) != 1 || later[0].ID != delayed.ID {
+			if later, err := f.Tables.Arrivals(bg, claimed.ID, 1); err != nil || len(later) != 1 ||
+				later[0].ID != delayed.ID {
 				t.Errorf("after the first: %+v, %v", later, err)
 			}
 		})

@@ -88,7 +88,8 @@ func BenchmarkDrain(b *testing.B) {
 				}
 			})
 			for done := 0; done < total; {
-				got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1000, Lease: time.Minute})
+				got, err := f.Claim(context.Background(), jobs.ClaimRequest{
+					Worker: "host:1:x", Queues: []string{"default"}, Limit: 1000, Lease: time.Minute})
 				if err != nil {
 					b.Fatal(err)
 				}
@@ -139,7 +140,8 @@ func (f *fixture) oneByOne(b *testing.B) {
 		if err != nil || len(got) != 1 {
 			b.Fatalf("%d claimed, %v", len(got), err)
 		}
-		if _, err := f.Settle(context.Background(), []jobs.Settlement{{Claimed: got[0], Outcome: jobs.Completed}}); err != nil {
+		if _, err := f.Settle(context.Background(), []jobs.Settlement{
+			{Claimed: got[0], Outcome: jobs.Completed}}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -179,7 +181,8 @@ func BenchmarkEnqueue(b *testing.B) {
 				for range callers {
 					group.Go(func() {
 						for range max(b.N/callers, 1) {
-							if _, err := f.Enqueue(context.Background(), tablestest.Job(`{"force":false}`)); err != nil {
+							if _, err := f.Enqueue(context.Background(),
+								tablestest.Job(`{"force":false}`)); err != nil {
 								b.Error(err)
 								return
 							}

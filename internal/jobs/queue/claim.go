@@ -149,7 +149,8 @@ func (s *Store) lastID(ctx context.Context, l *scanCursor) (tables.RowPosition, 
 		return tables.RowPosition{}, nil
 	}
 	var p tables.RowPosition
-	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&p.ID}, "SELECT COALESCE(MAX(id), 0) FROM "+s.tables.Layout.Table().Name+" WHERE queue = ?", l.queue)
+	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&p.ID}, "SELECT COALESCE(MAX(id), 0) FROM "+
+		s.tables.Layout.Table().Name+" WHERE queue = ?", l.queue)
 	if p.ID == 0 {
 		p.ID = -1 // an empty queue: nothing is up to here
 	}
@@ -164,7 +165,8 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 	}
 	for !c.full() {
 		x, more, err := c.page(ctx, &k.lostPage, func(limit int) tables.CandidateQuery {
-			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) + c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter)
+			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) +
+				c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter)
 			return tables.CandidateQuery{Where: where, Args: []any{queue}, Order: " ORDER BY id", Limit: limit}
 		})
 		if err != nil {
@@ -205,7 +207,8 @@ func (c *claim) deferred(ctx context.Context) error {
 		delete(c.s.deferred, jobType)
 		for _, queue := range c.r.Queues {
 			in, args := c.s.tables.Dialect.In("id", waiting)
-			l := tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + c.s.tables.Layout.Waiting(), Args: append([]any{queue}, args...), Order: c.s.tables.OrderBy(), Limit: len(waiting)}
+			l := tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + c.s.tables.Layout.Waiting(),
+				Args: append([]any{queue}, args...), Order: c.s.tables.OrderBy(), Limit: len(waiting)}
 			found, now, err := c.s.tables.ReadCandidates(ctx, c.s.tables.DB, l)
 			if err != nil {
 				return err

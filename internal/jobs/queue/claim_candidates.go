@@ -8,7 +8,8 @@ import (
 
 // process goes through candidates in their order, takes what can run here, and
 // says how many it is done with.
-func (c *claim) process(ctx context.Context, queue string, found []*tables.Candidate, now int64) (passed int, err error) {
+func (c *claim) process(ctx context.Context, queue string, found []*tables.Candidate, now int64) (passed int,
+	err error) {
 	c.pages++
 	rescues := c.rescues(ctx)
 	for passed < len(found) && c.want() > 0 {

@@ -10,7 +10,8 @@ import (
 
 // SettleAndClaim implements jobs.SettleClaimer. The next job comes from what the last
 // claim saw beside its own; where that says nothing, the end alone is written.
-func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.ClaimRequest) (lost error, claimed []jobs.Claimed, err error) {
+func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.ClaimRequest) (lost error,
+	claimed []jobs.Claimed, err error) {
 	var n *next
 	select {
 	case s.claiming <- struct{}{}:
@@ -39,7 +40,8 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 		return nil
 	}
 	l := s.firstCursor(r.Queues[0])
-	if now := s.tables.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.anyDue(now) {
+	if now := s.tables.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long &&
+		l.pending.anyDue(now) {
 		return nil
 	}
 	c := s.newClaim(r)

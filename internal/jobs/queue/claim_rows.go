@@ -15,7 +15,8 @@ import (
 
 // claimRows makes the chosen rows this worker's, in one committed transaction, and
 // returns those that it got.
-func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*tables.Candidate, now int64) ([]jobs.Claimed, error) {
+func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*tables.Candidate, now int64) ([]jobs.Claimed,
+	error) {
 	rows := flatten(chosen)
 	until := s.tables.LeaseMark(now, int64(c.r.Lease.Seconds()))
 	var got map[int64]bool
@@ -66,7 +67,8 @@ const contentionBackoff = 32
 
 // claimOptimistic first tries without the lock. That saves a statement where no
 // other claimer is at the table at this moment.
-func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
+func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool,
+	error) {
 	if s.contended > 0 {
 		s.contended--
 		return s.claimWithLock(ctx, c, rows, until)
@@ -81,7 +83,8 @@ func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*tables.Ca
 }
 
 // claimWithLock steps over rows that others hold.
-func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
+func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool,
+	error) {
 	var got map[int64]bool
 	err := s.tables.InTx(ctx, "claiming jobs", func(t tables.Transaction) error {
 		got = map[int64]bool{}
@@ -94,7 +97,8 @@ func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Cand
 		}
 		in, inArgs := s.tables.Dialect.IDRanges(ids(free))
 		set, args := s.tables.Layout.ClaimRows(until, c.token)
-		n, err := s.tables.Exec(ctx, t.Main, "UPDATE "+s.tables.Layout.Table().Name+" SET "+set+" WHERE "+in, append(args, inArgs...)...)
+		n, err := s.tables.Exec(ctx, t.Main, "UPDATE "+s.tables.Layout.Table().Name+" SET "+set+" WHERE "+in,
+			append(args, inArgs...)...)
 		if err == nil && n != int64(len(free)) {
 			err = fmt.Errorf("%d of %d locked rows were there", n, len(free))
 		}
@@ -110,7 +114,8 @@ func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Cand
 }
 
 // recheck reads which rows are as they were, and locks them where lock says so.
-func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candidate, lock string) ([]*tables.Candidate, error) {
+func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candidate, lock string) ([]*tables.Candidate,
+	error) {
 	in, args := s.tables.Dialect.IDRanges(ids(rows))
 	t := s.tables.Layout.Table()
 	byID := make(map[int64]*tables.Candidate, len(rows))
@@ -120,21 +125,25 @@ func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candida
 	var free []*tables.Candidate
 	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var now tables.Candidate
-		if err := r.Scan(&now.ID, &now.Attempts, &now.Locked, &now.Due, &now.Status, &now.Token, &now.Name, &now.Priority, &now.MaxAttempts); err != nil {
+		if err := r.Scan(&now.ID, &now.Attempts, &now.Locked, &now.Due, &now.Status, &now.Token, &now.Name,
+			&now.Priority, &now.MaxAttempts); err != nil {
 			return err
 		}
 		was := byID[now.ID]
-		if now.Due <= was.Seen && was.Attempts == now.Attempts && was.Locked == now.Locked && was.Status == now.Status && was.Token == now.Token {
+		if now.Due <= was.Seen && was.Attempts == now.Attempts && was.Locked == now.Locked &&
+			was.Status == now.Status && was.Token == now.Token {
 			free = append(free, was)
 		}
 		return nil
-	}, "SELECT id, attempts, "+t.Locked.Seconds()+", "+t.Due.Seconds()+", "+s.tables.Layout.Columns()+" FROM "+t.Name+" WHERE "+in+" ORDER BY id"+lock, args...)
+	}, "SELECT id, attempts, "+t.Locked.Seconds()+", "+t.Due.Seconds()+", "+s.tables.Layout.Columns()+" FROM "+t.Name+
+		" WHERE "+in+" ORDER BY id"+lock, args...)
 	return free, err
 }
 
 // claimCompareAndSet changes rows on the condition that they are as they were read:
 // all of them or none. It trusts no lock.
-func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool, error) {
+func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (
+	map[int64]bool, error) {
 	got := map[int64]bool{}
 	for try := 0; try < 3 && len(rows) > 1 && s.tables.MaxBatch > 1; try++ {
 		err := s.claimBatch(ctx, c, rows, until, got)
@@ -155,7 +164,8 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables
 			s.contended = contentionBackoff
 		} else if err != nil {
 			if len(got) > 0 { // what is committed must be run
-				_ = s.noteInDoubt(c, []*tables.Candidate{x}, until, err) // it comes back with the next claim, if it lasts
+				// it comes back with the next claim, if it lasts
+				_ = s.noteInDoubt(c, []*tables.Candidate{x}, until, err)
 				return got, nil
 			}
 			return nil, err
@@ -165,7 +175,8 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables
 }
 
 // claimBatch is one all-or-nothing transaction of claimCompareAndSet.
-func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*tables.Candidate, until int64, got map[int64]bool) error {
+func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*tables.Candidate, until int64,
+	got map[int64]bool) error {
 	if len(rows) == 1 && rows[0].Policy.Limit == 0 && !rows[0].Rescued {
 		err := s.compareAndSet(ctx, s.tables.DB, rows, until, c.token)
 		if database.Classify(err) == database.RetryTransaction {
@@ -205,7 +216,8 @@ type state struct {
 }
 
 // compareAndSet is the compare-and-set, one UPDATE for all rows in the same state.
-func (s *Store) compareAndSet(ctx context.Context, q tables.Tx, rows []*tables.Candidate, until int64, token string) error {
+func (s *Store) compareAndSet(ctx context.Context, q tables.Tx, rows []*tables.Candidate, until int64,
+	token string) error {
 	groups := map[state][]*tables.Candidate{}
 	var order []state
 	for _, x := range rows {
@@ -220,7 +232,8 @@ func (s *Store) compareAndSet(ctx context.Context, q tables.Tx, rows []*tables.C
 		in, inArgs := s.tables.Dialect.IDRanges(ids(group))
 		set, args := s.tables.Layout.ClaimRows(until, token)
 		cond, more := s.tables.Layout.Unchanged(group[0])
-		n, err := s.tables.Exec(ctx, q, "UPDATE "+s.tables.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+cond, slices.Concat(args, inArgs, more)...)
+		n, err := s.tables.Exec(ctx, q, "UPDATE "+s.tables.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+cond,
+			slices.Concat(args, inArgs, more)...)
 		if err != nil {
 			return err
 		}
@@ -251,7 +264,8 @@ func claimedOf(x *tables.Candidate, got map[int64]bool) (lead *tables.Candidate,
 // claimed makes what the worker gets.
 func (c *claim) claimed(lead *tables.Candidate, duplicates []*tables.Candidate, until int64) jobs.Claimed {
 	delete(c.s.inDoubt, lead.ID)
-	out := jobs.Claimed{Job: lead.Job, Lease: c.lease(lead, until), Payload: lead.Payload, Fault: lead.Fault, Rescued: lead.Rescued}
+	out := jobs.Claimed{Job: lead.Job, Lease: c.lease(lead, until), Payload: lead.Payload, Fault: lead.Fault,
+		Rescued: lead.Rescued}
 	for _, row := range duplicates {
 		lease := c.lease(row, until)
 		lease.Token += tables.DuplicateMark + row.Job.UUID
@@ -284,5 +298,6 @@ func (s *Store) takeNext(ctx context.Context, q tables.Tx, n *next) error {
 func (s *Store) taking(n *next) (string, []any) {
 	set, args := s.tables.Layout.ClaimRows(n.until, n.token)
 	cond, more := s.tables.Layout.Unchanged(n.row)
-	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.tables.Layout.Table().Name, set, n.row.ID, cond), append(args, more...)
+	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.tables.Layout.Table().Name, set, n.row.ID, cond),
+		append(args, more...)
 }

@@ -41,7 +41,8 @@ func (s *Store) addDuplicates(ctx context.Context, queue string, primary *tables
 	}
 	work := primary.DedupKey()
 	for _, x := range found {
-		if !have[x.ID] && len(primary.Duplicates) < maxDuplicates && s.tables.Claimable(queue, x) && x.Fault == nil && x.DedupKey() == work {
+		if !have[x.ID] && len(primary.Duplicates) < maxDuplicates && s.tables.Claimable(queue, x) && x.Fault == nil &&
+			x.DedupKey() == work {
 			primary.Duplicates = append(primary.Duplicates, x)
 		}
 	}
@@ -69,7 +70,9 @@ func (s *Store) window(ctx context.Context, l *scanCursor, from tables.RowPositi
 		at = t.Due.ExactText()
 	}
 	var p tables.RowPosition
-	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&p.At, &p.ID}, "SELECT "+at+", id FROM "+t.Name+s.tables.IndexHint()+" WHERE queue = ?"+s.tables.Layout.Class(l.priority)+a+
-		" AND "+s.tables.Layout.Waiting()+s.tables.OrderBy()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow), append([]any{l.queue}, args...)...)
+	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&p.At, &p.ID}, "SELECT "+at+", id FROM "+t.Name+
+		s.tables.IndexHint()+" WHERE queue = ?"+s.tables.Layout.Class(l.priority)+a+
+		" AND "+s.tables.Layout.Waiting()+s.tables.OrderBy()+fmt.Sprintf(" LIMIT 1 OFFSET %d", duplicateWindow),
+		append([]any{l.queue}, args...)...)
 	return p, err
 }

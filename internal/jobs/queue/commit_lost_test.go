@@ -105,7 +105,8 @@ func (t losingTx) Rollback() error {
 	return t.Tx.Rollback()
 }
 
-func (c *losingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result, err error) {
+func (c *losingConn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (result driver.Result,
+	err error) {
 	do := func() error {
 		result, err = c.Conn.(driver.ExecerContext).ExecContext(ctx, query, args)
 		return err
@@ -116,7 +117,8 @@ func (c *losingConn) ExecContext(ctx context.Context, query string, args []drive
 	return result, c.l.write(do)
 }
 
-func (c *losingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows, err error) {
+func (c *losingConn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (rows driver.Rows,
+	err error) {
 	do := func() error {
 		rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 		return err
@@ -161,7 +163,8 @@ func (f *fixture) losingStore() *losing {
 	}
 	db := sqlx.NewDb(sql.OpenDB(l), f.DB.DriverName())
 	f.T.Cleanup(func() { db.Close() })
-	f.setStore(open1(f.T, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
+	f.setStore(open1(f.T, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(),
+		Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 	if f.Variant.Engine == jobstest.MySQL {
 		f.packets, f.tables.TxOptions = losingPackets{database.PacketsOf(f.DB.DB), l}, nil
 		f.oneStatement.Store(true)
@@ -175,7 +178,8 @@ type losingPackets struct {
 	l *losing
 }
 
-func (p losingPackets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64, err error) {
+func (p losingPackets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64,
+	err error) {
 	err = p.l.write(func() error {
 		found, err = p.Packets.Send(ctx, db, statements, args)
 		return err
@@ -226,7 +230,8 @@ func (f *fixture) comeBack(want int) {
 	}
 	for _, c := range got {
 		if c.Job.Attempt != 1 || c.Rescued {
-			f.T.Errorf("attempt %d, rescued %v: the job was charged for a claim that nobody heard of", c.Job.Attempt, c.Rescued)
+			f.T.Errorf("attempt %d, rescued %v: the job was charged for a claim that nobody heard of", c.Job.Attempt,
+				c.Rescued)
 		}
 	}
 }
@@ -247,7 +252,8 @@ func endOutOfEarshot(f *fixture, what fate) {
 			f.T.Errorf("end %d again: %v", i, err)
 		}
 	}
-	if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"), f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
+	if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"),
+		f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
 		f.T.Errorf("%d jobs left, %d runs; want 0 and 2", rows, runs)
 	}
 }
@@ -262,7 +268,8 @@ func relayOutOfEarshot(f *fixture) {
 	}
 	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	l.next.Store(int32(unheard))
-	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 || database.Classify(err) != database.Unknown {
+	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 ||
+		database.Classify(err) != database.Unknown {
 		f.T.Fatalf("next %+v, %v", next, err)
 	}
 	if n := f.CountRows("SELECT COUNT(*) FROM jobs WHERE attempts > 0"); n != 1 {
@@ -283,7 +290,8 @@ func secondOutOfEarshot(f *fixture) {
 	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
 	f.tables.MaxBatch = 1 // row by row, as where there are no transactions
 	l.next.Store(int32(nextTime))
-	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 2, Lease: lease})
+	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"},
+		Limit: 2, Lease: lease})
 	if err != nil || len(got) != 1 {
 		f.T.Fatalf("%d claimed, %v; want the first", len(got), err)
 	}

@@ -82,7 +82,8 @@ func conformAnUnansweredClaimIsNotCharged(t *testing.T, f *fixture) {
 	for _, held := range f.MustClaim(2) {
 		c := f.newClaim(askOne)
 		c.token = held.Lease.Token
-		f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
+		f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}},
+			held.Lease.ReservedAt)
 	}
 	if f.Variant.Layout == tables.Stock { // it may be another's, until that one must have renewed it
 		f.cursorOf("default", 0).next = time.Time{} // what comes back is below the floor
@@ -103,7 +104,8 @@ func conformAnUnansweredClaimIsNobodyElses(t *testing.T, f *fixture) {
 	held := f.MustClaim(1)[0]
 	c := f.newClaim(askOne)
 	c.token = "host:2:y/00"
-	f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}}, held.Lease.ReservedAt)
+	f.recordInDoubt(c, []*tables.Candidate{{ID: held.Lease.ID, Attempts: held.Lease.Attempt - 1}},
+		held.Lease.ReservedAt)
 	f.Clock.Ahead += lease / 3 // the holder renews, as it must
 	leases, err := f.Renew(context.Background(), []jobs.Lease{held.Lease}, lease)
 	if err != nil || leases[0] == (jobs.Lease{}) {

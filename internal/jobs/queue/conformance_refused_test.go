@@ -26,9 +26,11 @@ func (f *fixture) narrow(t *testing.T, column, was string) {
 		widen = "ALTER TABLE cmsjobs_runs MODIFY " + column + " " + was
 	case jobstest.PostgreSQL:
 		narrow = "ALTER TABLE cmsjobs_runs ALTER COLUMN " + column + " TYPE VARCHAR(10)"
-		widen = "ALTER TABLE cmsjobs_runs ALTER COLUMN " + column + " TYPE " + map[string]string{"result": "TEXT", "worker": "VARCHAR(191)"}[column]
+		widen = "ALTER TABLE cmsjobs_runs ALTER COLUMN " + column + " TYPE " + map[string]string{
+			"result": "TEXT", "worker": "VARCHAR(191)"}[column]
 	default:
-		narrow = "CREATE TRIGGER narrow BEFORE INSERT ON cmsjobs_runs WHEN length(NEW." + column + ") > 10 BEGIN SELECT RAISE(ABORT, 'too long'); END"
+		narrow = "CREATE TRIGGER narrow BEFORE INSERT ON cmsjobs_runs WHEN length(NEW." + column +
+			") > 10 BEGIN SELECT RAISE(ABORT, 'too long'); END"
 		widen = "DROP TRIGGER narrow"
 	}
 	f.DB.MustExec("DELETE FROM cmsjobs_runs")
@@ -48,7 +50,8 @@ func conformWhatARunLeftIsWrittenOrLeftOut(t *testing.T, f *fixture) {
 	var ends []jobs.Settlement
 	for i, outcome := range []jobs.Outcome{jobs.Completed, jobs.Retried, jobs.Failed, jobs.Cancelled} {
 		e := tablestest.End(held[i], outcome)
-		e.Result, e.Lines = json.RawMessage(`{"said":"`+foul+`"}`), []jobs.LogLine{{At: time.Now(), Text: foul + strings.Repeat("\xff.", 40_000)}}
+		e.Result, e.Lines = json.RawMessage(`{"said":"`+foul+`"}`), []jobs.LogLine{
+			{At: time.Now(), Text: foul + strings.Repeat("\xff.", 40_000)}}
 		if outcome != jobs.Completed {
 			e.Error = foul + "\n" + strings.Repeat("\U0001F600", 40_000)
 		}
@@ -81,7 +84,8 @@ func conformWhatARunLeftIsWrittenOrLeftOut(t *testing.T, f *fixture) {
 	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed' AND result = '{}'"); n != 2 {
 		t.Errorf("%d neighbours are completed with their results, want 2", n)
 	}
-	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE job_id = ? AND outcome = 'completed' AND result IS NULL", ends[1].Claimed.Job.ID); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE job_id = ? AND outcome = 'completed' AND result IS "+
+		"NULL", ends[1].Claimed.Job.ID); n != 1 {
 		t.Error("the refused end was not written without its result")
 	}
 	if n := f.CountRows("SELECT COUNT(*) FROM jobs WHERE queue = 'next'"); n != 1 {
@@ -95,7 +99,8 @@ func conformARefusedEndHoldsUpNoOther(t *testing.T, f *fixture) {
 	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`), tablestest.Job(`4`))
 	held := f.MustClaim(3)
 	f.narrow(t, "worker", "VARCHAR(191) NOT NULL")
-	ends := []jobs.Settlement{tablestest.End(held[0], jobs.Completed), tablestest.End(held[1], jobs.Completed), tablestest.End(held[2], jobs.Completed)}
+	ends := []jobs.Settlement{tablestest.End(held[0], jobs.Completed), tablestest.End(held[1], jobs.Completed),
+		tablestest.End(held[2], jobs.Completed)}
 	ends[1].Worker = "a-name-that-is-too-long"
 	errs, err := f.Settle(context.Background(), ends)
 	if err != nil {
@@ -136,7 +141,8 @@ func testAFaceFailsForGoodInAnOldTable(t *testing.T, engine jobstest.Engine) {
 		t.Fatal(err)
 	}
 	var payload struct{ Data struct{ Name string } }
-	if err := json.Unmarshal([]byte(row.Payload), &payload); err != nil || payload.Data.Name != "😀 é" || row.Exception != "no ? here" {
+	if err := json.Unmarshal([]byte(row.Payload), &payload); err != nil || payload.Data.Name != "😀 é" ||
+		row.Exception != "no ? here" {
 		t.Errorf("%v, %+v", err, row)
 	}
 }

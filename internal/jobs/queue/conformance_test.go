@@ -65,7 +65,8 @@ func TestConformance(t *testing.T) {
 // The first claim leaves four rows over. Another claimer takes two of them and
 // a person deletes one; only the last is still to be had.
 func conformLeftoversAreNotTrusted(t *testing.T, f *fixture) {
-	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`), tablestest.Job(`{"n":4}`), tablestest.Job(`{"n":5}`))
+	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`),
+		tablestest.Job(`{"n":4}`), tablestest.Job(`{"n":5}`))
 	if got := f.MustClaim(1); len(got) != 1 || got[0].Job.ID != receipts[0].ID {
 		t.Fatalf("claimed %+v, want the first", got)
 	}
@@ -90,26 +91,31 @@ func conformALoneSettlementNeedsItsLease(t *testing.T, f *fixture) {
 		t.Errorf("settled under a lease that is not ours: %v", errs[0])
 	}
 	rows := "SELECT COUNT(*) FROM " + f.Store.tables.Layout.Table().Name
-	if f.CountRows(rows) != 1 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs") != 0 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_unique") != 1 {
+	if f.CountRows(rows) != 1 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs") != 0 ||
+		f.CountRows("SELECT COUNT(*) FROM cmsjobs_unique") != 1 {
 		t.Error("a settlement without its lease wrote something")
 	}
 	if errs := f.MustSettle(tablestest.End(held, jobs.Completed)); errs[0] != nil {
 		t.Fatal(errs[0])
 	}
-	if f.CountRows(rows) != 0 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'") != 1 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_unique") != 0 {
+	if f.CountRows(rows) != 0 || f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'") != 1 ||
+		f.CountRows("SELECT COUNT(*) FROM cmsjobs_unique") != 0 {
 		t.Error("the completion did not leave one line and free the key")
 	}
 }
 
 func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
-	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`).WithMetadata(map[string]int{"userId": 7}), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
+	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`).WithMetadata(map[string]int{"userId": 7}),
+		tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
 	got := f.MustClaim(10)
 	if len(got) != 3 {
 		t.Fatalf("%d of 3 jobs claimed", len(got))
 	}
 	first := got[0]
-	if first.Job.ID != receipts[0].ID || first.Job.UUID != receipts[0].UUID || first.Job.Type != "test.plain" || string(first.Job.Data) != `{"n":1}` ||
-		string(first.Job.Metadata) != `{"userId":7}` || first.Job.Attempt != 1 || first.Job.MaxAttempts != 3 || first.Job.Queue != "default" || first.Fault != nil || first.Rescued {
+	if first.Job.ID != receipts[0].ID || first.Job.UUID != receipts[0].UUID || first.Job.Type != "test.plain" ||
+		string(first.Job.Data) != `{"n":1}` ||
+		string(first.Job.Metadata) != `{"userId":7}` || first.Job.Attempt != 1 || first.Job.MaxAttempts != 3 ||
+		first.Job.Queue != "default" || first.Fault != nil || first.Rescued {
 		t.Errorf("claimed %+v, want what was enqueued as %+v", first, receipts[0])
 	}
 	if again := f.MustClaim(10); len(again) != 0 {
@@ -117,7 +123,8 @@ func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
 	}
 	retry := tablestest.End(got[1], jobs.Retried)
 	retry.Delay = 60 * time.Second
-	for i, err := range f.MustSettle(tablestest.End(got[0], jobs.Completed), retry, tablestest.End(got[2], jobs.Failed)) {
+	for i, err := range f.MustSettle(tablestest.End(got[0], jobs.Completed), retry,
+		tablestest.End(got[2], jobs.Failed)) {
 		if err != nil {
 			t.Errorf("settling %d: %v", i, err)
 		}
@@ -150,7 +157,8 @@ func conformAJobGoesThroughItsLife(t *testing.T, f *fixture) {
 }
 
 func conformOrder(t *testing.T, f *fixture) {
-	f.MustEnqueue(tablestest.Job(`"late"`).In(time.Hour), tablestest.Job(`"a"`), tablestest.Job(`"b"`), tablestest.Job(`"c"`).On("other"), tablestest.Job(`"d"`).WithPriority(5))
+	f.MustEnqueue(tablestest.Job(`"late"`).In(time.Hour), tablestest.Job(`"a"`), tablestest.Job(`"b"`),
+		tablestest.Job(`"c"`).On("other"), tablestest.Job(`"d"`).WithPriority(5))
 	var order []string
 	for range 5 {
 		for _, c := range f.MustClaim(1, "other", "default") {
@@ -179,7 +187,8 @@ func conformOrder(t *testing.T, f *fixture) {
 func conformANewPriority(t *testing.T, f *fixture) {
 	for p := range 5 {
 		r := f.MustEnqueue(tablestest.Job(`1`).WithPriority(p))[0]
-		got, err := f.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 1, Lease: lease})
+		got, err := f.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 1,
+			Lease: lease})
 		if err != nil || len(got) != 1 || got[0].Job.ID != r.ID {
 			t.Fatalf("priority %d: %+v, %v", p, got, err)
 		}
@@ -214,7 +223,8 @@ func conformALostLeaseChangesNothing(t *testing.T, f *fixture) {
 		t.Errorf("a lost lease made a job fail")
 	}
 	stolen[1].Lease = renewed[1]
-	errs, err := other.Settle(context.Background(), []jobs.Settlement{tablestest.End(stolen[0], jobs.Completed), tablestest.End(old[1], jobs.Completed), tablestest.End(stolen[1], jobs.Completed)})
+	errs, err := other.Settle(context.Background(), []jobs.Settlement{tablestest.End(stolen[0], jobs.Completed),
+		tablestest.End(old[1], jobs.Completed), tablestest.End(stolen[1], jobs.Completed)})
 	if err != nil || errs[0] != nil || !errors.Is(errs[1], jobs.ErrLeaseLost) || errs[2] != nil {
 		t.Errorf("one lost lease in a batch: %v, %v", errs, err)
 	}
@@ -230,7 +240,8 @@ func conformRenewKeepsALease(t *testing.T, f *fixture) {
 			t.Fatalf("renewing: %+v, %v", renewed, err)
 		}
 		c.Lease = renewed[0]
-		got, err := f.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 1, Lease: lease})
+		got, err := f.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 1,
+			Lease: lease})
 		if err != nil || len(got) != 0 {
 			t.Fatalf("a renewed job was claimed: %v, %v", got, err)
 		}
@@ -252,10 +263,12 @@ func conformEachJobOnceAmongManyClaimers(t *testing.T, f *fixture) {
 	var claimers sync.WaitGroup
 	fixed := f.Clock.Now() // no lease ends meanwhile
 	for n := range 4 {
-		s := open1(t, f.DB, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode, DatabaseClock: func() time.Time { return fixed }})
+		s := open1(t, f.DB, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode,
+			DatabaseClock: func() time.Time { return fixed }})
 		claimers.Go(func() {
 			for {
-				got, err := s.Claim(context.Background(), jobs.ClaimRequest{Worker: fmt.Sprint("w", n), Queues: []string{"default"}, Limit: 1 + 5*n, Lease: lease})
+				got, err := s.Claim(context.Background(), jobs.ClaimRequest{
+					Worker: fmt.Sprint("w", n), Queues: []string{"default"}, Limit: 1 + 5*n, Lease: lease})
 				if err != nil {
 					t.Error(err)
 					return
@@ -328,7 +341,8 @@ func conformRowsOfOthersAreNotTouched(t *testing.T, f *fixture) {
 		t.Fatal(err)
 	}
 	var keys map[string]any
-	if err := json.Unmarshal([]byte(payload), &keys); err != nil || keys["job"] != "test.plain" || keys["displayName"] != "test.plain" || keys["uuid"] != got[0].Job.UUID || keys["force"] != true {
+	if err := json.Unmarshal([]byte(payload), &keys); err != nil || keys["job"] != "test.plain" ||
+		keys["displayName"] != "test.plain" || keys["uuid"] != got[0].Job.UUID || keys["force"] != true {
 		t.Errorf("failed_jobs.payload is %s", payload)
 	}
 }
@@ -365,7 +379,8 @@ func conformPoisonFailsAndTheQueueGoesOn(t *testing.T, f *fixture) {
 	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs"); n != 4 {
 		t.Errorf("%d failed jobs, want 4", n)
 	}
-	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs WHERE " + f.tables.Dialect.Bytes + "(payload) > 1500000"); n != 1 {
+	if n := f.CountRows("SELECT COUNT(*) FROM failed_jobs WHERE " + f.tables.Dialect.Bytes +
+		"(payload) > 1500000"); n != 1 {
 		t.Errorf("the oversized payload is not whole in failed_jobs")
 	}
 	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 0 {
@@ -469,7 +484,8 @@ func conformCoalesce(t *testing.T, f *fixture) {
 		list[i] = tablestest.Coalesce.New(json.RawMessage(`{"force":true}`))
 	}
 	f.MustEnqueue(list...)
-	f.MustEnqueue(tablestest.Coalesce.New(json.RawMessage(`{"force":false}`)), tablestest.Job(`{"text":"test.coalesce"}`))
+	f.MustEnqueue(tablestest.Coalesce.New(json.RawMessage(`{"force":false}`)),
+		tablestest.Job(`{"text":"test.coalesce"}`))
 	got := f.MustClaim(5)
 	if len(got) != 3 || len(got[0].Duplicates) != 99 {
 		t.Fatalf("%d runs, the first stands for %d more; want 3 and 99", len(got), len(got[0].Duplicates))
@@ -492,7 +508,8 @@ func conformCoalesce(t *testing.T, f *fixture) {
 	if len(again) != 1 || len(again[0].Duplicates) != 98 || again[0].Job.Attempt != 1 {
 		t.Fatalf("after a retry the duplicates are not as they were: %d runs", len(again))
 	}
-	f.MustSettle(tablestest.End(again[0], jobs.Completed), tablestest.End(got[1], jobs.Completed), tablestest.End(got[2], jobs.Completed))
+	f.MustSettle(tablestest.End(again[0], jobs.Completed), tablestest.End(got[1], jobs.Completed),
+		tablestest.End(got[2], jobs.Completed))
 	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 1 {
 		t.Errorf("%d rows left, want the retried one", n)
 	}
@@ -537,7 +554,8 @@ func conformEnqueueInTheCallersTransaction(t *testing.T, f *fixture) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.EnqueueTx(context.Background(), x, tablestest.Job(`1`), tablestest.Job(`2`).Unique("u")); err != nil {
+		if _, err := f.EnqueueTx(context.Background(), x, tablestest.Job(`1`),
+			tablestest.Job(`2`).Unique("u")); err != nil {
 			t.Fatal(err)
 		}
 		finish := x.Rollback
@@ -607,13 +625,16 @@ func conformSettlingTwiceAfterALostAnswerIsHarmless(t *testing.T, f *fixture) {
 
 func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	ctx := context.Background()
-	w := jobs.WorkerInfo{ID: "h:1:a", Host: "h", PID: 1, Queues: []string{"default"}, Slots: 2, Status: "running", StartedAt: f.Clock.Now(),
-		Running: []jobs.RunningJob{{ID: 5, UUID: "u5", Type: "test.plain", Lines: []jobs.LogLine{{At: time.Now(), Text: "hello"}}}}}
+	w := jobs.WorkerInfo{ID: "h:1:a", Host: "h", PID: 1, Queues: []string{"default"}, Slots: 2, Status: "running",
+		StartedAt: f.Clock.Now(),
+		Running: []jobs.RunningJob{
+			{ID: 5, UUID: "u5", Type: "test.plain", Lines: []jobs.LogLine{{At: time.Now(), Text: "hello"}}}}}
 	o, err := f.Heartbeat(ctx, w)
 	if err != nil || o.Stop || len(o.Paused) != 0 || len(o.Cancelled) != 0 || !o.RestartedAt.IsZero() {
 		t.Fatalf("orders %+v, %v", o, err)
 	}
-	for _, err := range []error{f.Pause(ctx, "mail", "anna"), f.Restart(ctx), f.CancelRunning(ctx, "u5", "anna"), f.CancelRunning(ctx, "other", "anna")} {
+	for _, err := range []error{f.Pause(ctx, "mail", "anna"), f.Restart(ctx), f.CancelRunning(ctx, "u5", "anna"),
+		f.CancelRunning(ctx, "other", "anna")} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -623,7 +644,8 @@ func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	}
 	w.Running[0].Lines = nil
 	o, err = f.Heartbeat(ctx, w)
-	if err != nil || !o.Stop || fmt.Sprint(o.Paused) != "[mail]" || fmt.Sprint(o.Cancelled) != "[u5]" || o.RestartedAt.IsZero() {
+	if err != nil || !o.Stop || fmt.Sprint(o.Paused) != "[mail]" || fmt.Sprint(o.Cancelled) != "[u5]" ||
+		o.RestartedAt.IsZero() {
 		t.Errorf("orders %+v, %v", o, err)
 	}
 	if was, err := f.Continue(ctx, "mail"); !was || err != nil {
@@ -663,7 +685,10 @@ func conformCleaning(t *testing.T, f *fixture) {
 		t.Errorf("rotated %d, %v", n, err)
 	}
 	exported := 0
-	if n, err := f.PruneFailed(ctx, f.Clock.Now().Add(-time.Hour), func(rows []history.FailedRow) error { exported += len(rows); return nil }); n != 1 || exported != 1 || err != nil {
+	if n, err := f.PruneFailed(ctx, f.Clock.Now().Add(-time.Hour), func(rows []history.FailedRow) error {
+		exported += len(rows)
+		return nil
+	}); n != 1 || exported != 1 || err != nil {
 		t.Errorf("pruned %d, exported %d, %v", n, exported, err)
 	}
 }

@@ -26,7 +26,8 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 	port := jobstest.Shared(t, engine).Port
 	db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
 	proxy := jobstest.NewProxy(t, port)
-	cutDB, err := database.Connect(context.Background(), database.ConnectOptions{DSN: strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
+	cutDB, err := database.Connect(context.Background(), database.ConnectOptions{
+		DSN: strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -69,7 +70,8 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 	}
 	deadline := time.Now().Add(time.Minute)
 	for left := total; left > 0 && time.Now().Before(deadline); {
-		got, err := s.Claim(ctx, jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 5, Lease: 12 * time.Second})
+		got, err := s.Claim(ctx, jobs.ClaimRequest{Worker: "w", Queues: []string{"default"}, Limit: 5,
+			Lease: 12 * time.Second})
 		if err != nil && !database.Classify(err).Trouble() {
 			t.Fatal(err)
 		}
@@ -85,14 +87,16 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 	close(stop)
 	<-cut
 	var rows, uuids, jobsLeft int
-	if err := db.QueryRowx("SELECT COUNT(*), COUNT(DISTINCT uuid), (SELECT COUNT(*) FROM jobs) FROM cmsjobs_runs WHERE outcome = 'completed'").Scan(&rows, &uuids, &jobsLeft); err != nil {
+	if err := db.QueryRowx("SELECT COUNT(*), COUNT(DISTINCT uuid), (SELECT COUNT(*) FROM jobs) FROM cmsjobs_runs "+
+		"WHERE outcome = 'completed'").Scan(&rows, &uuids, &jobsLeft); err != nil {
 		t.Fatal(err)
 	}
 	if rows != total || uuids != total || jobsLeft != 0 {
 		t.Errorf("%d completed runs of %d jobs, %d left; want %d, %d, 0", rows, uuids, jobsLeft, total, total)
 	}
 	var charged int
-	if err := db.Get(&charged, "SELECT COUNT(*) FROM cmsjobs_runs WHERE attempt > 1 OR outcome = 'crashed'"); err != nil {
+	if err := db.Get(&charged,
+		"SELECT COUNT(*) FROM cmsjobs_runs WHERE attempt > 1 OR outcome = 'crashed'"); err != nil {
 		t.Fatal(err)
 	}
 	if charged > 0 {

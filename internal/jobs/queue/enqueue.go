@@ -54,7 +54,8 @@ func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
 			return nil, err
 		}
 		if size := len(n.Data) + len(n.Metadata); size > s.tables.MaxBytes {
-			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: raise max_allowed_packet", n.Type, size)
+			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: "+
+				"raise max_allowed_packet", n.Type, size)
 		}
 		if n.Queue == "" {
 			n.Queue = s.tables.Options.DefaultQueue

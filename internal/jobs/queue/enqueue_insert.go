@@ -52,7 +52,8 @@ func (s *Store) insertPlain(ctx context.Context, q tables.Tx, list []jobs.Spec) 
 
 // insert runs one INSERT of several rows and says which numbers they got.
 func (s *Store) insert(ctx context.Context, q tables.Tx, values []string, args []any) ([]int64, error) {
-	statement := "INSERT INTO " + s.tables.Layout.Table().Name + " (" + s.tables.Layout.Insert() + ") VALUES " + strings.Join(values, ",")
+	statement := "INSERT INTO " + s.tables.Layout.Table().Name + " (" + s.tables.Layout.Insert() + ") VALUES " +
+		strings.Join(values, ",")
 	if s.tables.Dialect.Returning {
 		var ids []int64
 		err := s.tables.Query(ctx, q, func(r *sql.Rows) error {

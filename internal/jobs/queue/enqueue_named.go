@@ -46,7 +46,8 @@ func (s *Store) insertNamed(ctx context.Context, t tables.Transaction, n jobs.Sp
 		return jobs.Receipt{}, err
 	}
 	in, args := database.InWords("name", names)
-	if _, err := s.tables.Exec(ctx, t.Own, "UPDATE cmsjobs_unique SET job_id = ? WHERE "+in, append([]any{ids[0]}, args...)...); err != nil {
+	if _, err := s.tables.Exec(ctx, t.Own, "UPDATE cmsjobs_unique SET job_id = ? WHERE "+in,
+		append([]any{ids[0]}, args...)...); err != nil {
 		return jobs.Receipt{}, fmt.Errorf("noting unique keys: %w", err)
 	}
 	return jobs.Receipt{ID: ids[0], UUID: n.UUID}, nil
@@ -64,7 +65,8 @@ func uniqueName(sort, name string) string {
 // returned; where its job is gone (settled by PHP, deleted by hand), the name
 // is taken over.
 func (s *Store) takeName(ctx context.Context, t tables.Transaction, name, id string) (*jobs.Receipt, error) {
-	insert := s.tables.Dialect.InsertIgnore("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+s.tables.MillisNow()+")")
+	insert := s.tables.Dialect.InsertIgnore("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+
+		s.tables.MillisNow()+")")
 	for range 5 {
 		n, err := s.tables.Exec(ctx, t.Own, insert, name, id)
 		if err != nil {
@@ -74,7 +76,8 @@ func (s *Store) takeName(ctx context.Context, t tables.Transaction, name, id str
 			return nil, nil
 		}
 		var r jobs.Receipt
-		found, err := s.tables.QueryRow(ctx, t.Own, []any{&r.ID, &r.UUID}, "SELECT job_id, uuid FROM cmsjobs_unique WHERE name = ?"+s.tables.Dialect.ForUpdate, name)
+		found, err := s.tables.QueryRow(ctx, t.Own, []any{&r.ID, &r.UUID}, "SELECT job_id, uuid FROM cmsjobs_unique "+
+			"WHERE name = ?"+s.tables.Dialect.ForUpdate, name)
 		if err != nil {
 			return nil, fmt.Errorf("reading a unique key: %w", err)
 		}
@@ -89,7 +92,8 @@ func (s *Store) takeName(ctx context.Context, t tables.Transaction, name, id str
 			r.Existing = true
 			return &r, nil
 		}
-		if _, err := s.tables.Exec(ctx, t.Own, "DELETE FROM cmsjobs_unique WHERE name = ? AND job_id = ? AND uuid = ?", name, r.ID, r.UUID); err != nil {
+		if _, err := s.tables.Exec(ctx, t.Own, "DELETE FROM cmsjobs_unique WHERE name = ? AND job_id = ? AND uuid = ?",
+			name, r.ID, r.UUID); err != nil {
 			return nil, fmt.Errorf("clearing a void unique key: %w", err)
 		}
 	}
@@ -113,7 +117,8 @@ func (s *Store) alive(ctx context.Context, q tables.Tx, r jobs.Receipt) (bool, e
 // would run it twice.
 func (s *Store) endedRun(ctx context.Context, q tables.Tx, id string) (jobs.Receipt, bool, error) {
 	r := jobs.Receipt{UUID: id, Existing: true}
-	found, err := s.tables.QueryRow(ctx, q, []any{&r.ID}, "SELECT job_id FROM cmsjobs_runs WHERE uuid = ? AND outcome IN ('completed','failed','cancelled') ORDER BY id DESC LIMIT 1", id)
+	found, err := s.tables.QueryRow(ctx, q, []any{&r.ID}, "SELECT job_id FROM cmsjobs_runs WHERE uuid = ? AND "+
+		"outcome IN ('completed','failed','cancelled') ORDER BY id DESC LIMIT 1", id)
 	if err != nil {
 		return r, false, fmt.Errorf("looking for an earlier job of this UUID: %w", err)
 	}

@@ -42,13 +42,19 @@ func TestClassify(t *testing.T) {
 			}
 		}
 	}
-	for code, class := range map[string]database.Class{"40001": database.RetryTransaction, "40P01": database.RetryTransaction, "55P03": database.RetryTransaction, "08006": database.Unknown, "57P01": database.Unknown, "25006": database.Elsewhere,
-		"53300": database.Elsewhere, "57P03": database.Elsewhere, "22001": database.JobsFault, "22021": database.JobsFault, "23514": database.JobsFault, "53100": database.StopClaiming, "42501": database.Schema, "42P01": database.Schema, "42703": database.Schema, "57014": database.TooSlow, "23505": database.Other} {
+	for code, class := range map[string]database.Class{"40001": database.RetryTransaction,
+		"40P01": database.RetryTransaction, "55P03": database.RetryTransaction, "08006": database.Unknown,
+		"57P01": database.Unknown, "25006": database.Elsewhere,
+		"53300": database.Elsewhere, "57P03": database.Elsewhere, "22001": database.JobsFault,
+		"22021": database.JobsFault, "23514": database.JobsFault, "53100": database.StopClaiming,
+		"42501": database.Schema, "42P01": database.Schema, "42703": database.Schema, "57014": database.TooSlow,
+		"23505": database.Other} {
 		if got := database.Classify(fmt.Errorf("settling: %w", &pgconn.PgError{Code: code})); got != class {
 			t.Errorf("PostgreSQL %s is %v, want %v", code, got, class)
 		}
 	}
-	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, mysql.ErrInvalidConn, syscall.ECONNRESET, net.ErrClosed, context.DeadlineExceeded,
+	for _, err := range []error{io.EOF, io.ErrUnexpectedEOF, driver.ErrBadConn, mysql.ErrInvalidConn,
+		syscall.ECONNRESET, net.ErrClosed, context.DeadlineExceeded,
 		&net.OpError{Op: "read", Err: syscall.ECONNRESET}} {
 		if err == error(syscall.ECONNRESET) {
 			err = &net.OpError{Op: "write", Err: err}
@@ -68,17 +74,20 @@ func TestClassify(t *testing.T) {
 func TestOutageIsTheDatabasesOnly(t *testing.T) {
 	_, missing := os.Open(filepath.Join(t.TempDir(), "nowhere"))
 	_, refused := net.DialTimeout("tcp", "127.0.0.1:1", time.Second)
-	for _, err := range []error{nil, missing, refused, io.EOF, &url.Error{Op: "Get", URL: "https://x.example", Err: io.ErrUnexpectedEOF}, context.DeadlineExceeded, net.ErrClosed} {
+	for _, err := range []error{nil, missing, refused, io.EOF, &url.Error{Op: "Get", URL: "https://x.example",
+		Err: io.ErrUnexpectedEOF}, context.DeadlineExceeded, net.ErrClosed} {
 		if database.Outage(fmt.Errorf("doing the job: %w", err)) {
 			t.Errorf("%v is taken for the database's", err)
 		}
 	}
-	down, _, err := database.OpenMySQL(&mysql.Config{Net: "tcp", Addr: "127.0.0.1:1", User: "x"}, database.ConnectOptions{TimeZone: "+00:00"})
+	down, _, err := database.OpenMySQL(&mysql.Config{Net: "tcp", Addr: "127.0.0.1:1", User: "x"},
+		database.ConnectOptions{TimeZone: "+00:00"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer down.Close()
-	for _, err := range []error{down.PingContext(t.Context()), driver.ErrBadConn, mysql.ErrInvalidConn, &mysql.MySQLError{Number: 1213}, &pgconn.PgError{Code: "57P01"}} {
+	for _, err := range []error{down.PingContext(t.Context()), driver.ErrBadConn, mysql.ErrInvalidConn,
+		&mysql.MySQLError{Number: 1213}, &pgconn.PgError{Code: "57P01"}} {
 		if !database.Outage(fmt.Errorf("reading the settings: %w", err)) {
 			t.Errorf("%v is the database's", err)
 		}
@@ -90,18 +99,22 @@ func TestClassifyRealErrors(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			db := jobstest.Open(t, engine)
-			if _, err := db.Exec("SELECT x FROM nowhere"); database.Classify(err) != database.Schema || database.Outage(err) {
+			if _, err := db.Exec("SELECT x FROM nowhere"); database.Classify(err) != database.Schema ||
+				database.Outage(err) {
 				t.Errorf("no such table: %v is %v", err, database.Classify(err))
 			}
 			db.MustExec("CREATE TABLE k (id INTEGER PRIMARY KEY, w VARCHAR(3))")
 			db.MustExec("INSERT INTO k VALUES (1, 'a'), (2, 'b')")
-			if _, err := db.Exec("INSERT INTO k VALUES (1, 'c')"); database.Classify(err) != database.Other || !database.IsDuplicate(err) {
+			if _, err := db.Exec("INSERT INTO k VALUES (1, 'c')"); database.Classify(err) != database.Other ||
+				!database.IsDuplicate(err) {
 				t.Errorf("duplicate key: %v is %v", err, database.Classify(err))
 			}
-			if _, err := db.Exec("SELECT w FROM k WHERE absent = 1"); database.Classify(err) != database.Schema || database.Outage(err) {
+			if _, err := db.Exec("SELECT w FROM k WHERE absent = 1"); database.Classify(err) != database.Schema ||
+				database.Outage(err) {
 				t.Errorf("no such column: %v is %v", err, database.Classify(err))
 			}
-			if _, err := db.Exec("INSERT INTO k VALUES (3, 'too long')"); engine != jobstest.SQLite && database.Classify(err) != database.JobsFault {
+			if _, err := db.Exec("INSERT INTO k VALUES (3, 'too long')"); engine != jobstest.SQLite &&
+				database.Classify(err) != database.JobsFault {
 				t.Errorf("too long: %v is %v", err, database.Classify(err))
 			}
 		})
@@ -130,7 +143,8 @@ func TestADeadlockIsRetried(t *testing.T) {
 							if step == 1 { // each holds its first row now, at the first try
 								meet[i].Do(func() { both.Done(); both.Wait() })
 							}
-							if _, err := f.tables.Exec(context.Background(), x.Main, "UPDATE jobs SET attempts = attempts + 1 WHERE id = ?", id); err != nil {
+							if _, err := f.tables.Exec(context.Background(), x.Main,
+								"UPDATE jobs SET attempts = attempts + 1 WHERE id = ?", id); err != nil {
 								return err
 							}
 						}
@@ -156,7 +170,8 @@ func TestADeadlockIsRetried(t *testing.T) {
 // database it is; one that its own time-out ends is not.
 func TestALostConnectionInAQueryIsAnOutage(t *testing.T) {
 	const sleeping = "SELECT COUNT(*) FROM information_schema.processlist WHERE info LIKE 'SELECT SLEEP%'"
-	const mysql, postgres = "mysql://root@127.0.0.1:%d/mysql", "postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable"
+	const mysql, postgres = "mysql://root@127.0.0.1:%d/mysql",
+		"postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable"
 	for _, c := range []struct {
 		name, dsn   string
 		port        int
@@ -164,16 +179,19 @@ func TestALostConnectionInAQueryIsAnOutage(t *testing.T) {
 	}{
 		{"mariadb", mysql, jobstest.Shared(t, jobstest.MariaDB).Port, "SELECT SLEEP(?)", sleeping},
 		{"mysql", mysql, jobstest.Shared(t, jobstest.MySQL).Port, "SELECT SLEEP(?)", sleeping},
-		{"postgres", postgres, jobstest.Shared(t, jobstest.PostgreSQL).Port, "SELECT pg_sleep($1)", "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'"},
+		{"postgres", postgres, jobstest.Shared(t, jobstest.PostgreSQL).Port, "SELECT pg_sleep($1)",
+			"SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND query LIKE 'SELECT pg_sleep%'"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			proxy := jobstest.NewProxy(t, c.port)
-			db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: fmt.Sprintf(c.dsn, proxy.Port)})
+			db, err := database.Connect(context.Background(), database.ConnectOptions{
+				DSN: fmt.Sprintf(c.dsn, proxy.Port)})
 			if err != nil {
 				t.Fatal(err)
 			}
 			defer db.Close()
-			direct, err := database.Connect(context.Background(), database.ConnectOptions{DSN: fmt.Sprintf(c.dsn, c.port)})
+			direct, err := database.Connect(context.Background(), database.ConnectOptions{
+				DSN: fmt.Sprintf(c.dsn, c.port)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -205,19 +223,22 @@ func TestConnectSaysWhatToFix(t *testing.T) {
 	}
 	nobody := closed.Addr().String()
 	closed.Close()
-	maria, my, pg := jobstest.Shared(t, jobstest.MariaDB).Port, jobstest.Shared(t, jobstest.MySQL).Port, jobstest.Shared(t, jobstest.PostgreSQL).Port
+	maria, my, pg := jobstest.Shared(t, jobstest.MariaDB).Port, jobstest.Shared(t, jobstest.MySQL).Port,
+		jobstest.Shared(t, jobstest.PostgreSQL).Port
 	for _, c := range []struct{ name, dsn, want string }{
 		{"nothing", "", "no database is configured"},
 		{"nonsense", "hello", "none of mysql://"},
 		{"mysql nobody", "mysql://root:s3cret@" + nobody + "/cms", "nobody listens"},
-		{"mariadb login", fmt.Sprintf("mysql://nobody:s3cret@127.0.0.1:%d/cms", maria), "refuses the user or the password"},
+		{"mariadb login", fmt.Sprintf("mysql://nobody:s3cret@127.0.0.1:%d/cms", maria),
+			"refuses the user or the password"},
 		{"mariadb database", fmt.Sprintf("mysql://root@127.0.0.1:%d/nowhere", maria), "no such database"},
 		{"mysql login", fmt.Sprintf("mysql://nobody:s3cret@127.0.0.1:%d/cms", my), "refuses the user or the password"},
 		{"mysql database", fmt.Sprintf("mysql://root@127.0.0.1:%d/nowhere", my), "no such database"},
 		{"mysql own form", fmt.Sprintf("root:s3cret@tcp(%s)/cms", nobody), "nobody listens"},
 		{"bad escape", "mysql://root:s3cret%zz@localhost/cms", "special characters"},
 		{"postgres nobody", "postgres://postgres:s3cret@" + nobody + "/cms", "nobody listens"},
-		{"postgres database", fmt.Sprintf("postgres://postgres:s3cret@127.0.0.1:%d/nowhere?sslmode=disable", pg), "no such database"},
+		{"postgres database", fmt.Sprintf("postgres://postgres:s3cret@127.0.0.1:%d/nowhere?sslmode=disable", pg),
+			"no such database"},
 		{"sqlite folder", "sqlite:" + filepath.Join(t.TempDir(), "no", "cms.sqlite"), "check the path"},
 		{"sqlite nothing", "sqlite:", "names no file"},
 	} {
@@ -237,17 +258,21 @@ func TestConnectSaysWhatToFix(t *testing.T) {
 func TestConnectSetsTheSession(t *testing.T) { jobstest.EachMySQL(t, testConnectSetsTheSession) }
 
 func testConnectSetsTheSession(t *testing.T, engine jobstest.Engine) {
-	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", jobstest.Shared(t, engine).Port)})
+	db, err := database.Connect(context.Background(), database.ConnectOptions{
+		DSN: fmt.Sprintf("mysql://root@127.0.0.1:%d/mysql", jobstest.Shared(t, engine).Port)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	isolation := map[jobstest.Engine]string{jobstest.MariaDB: "@@tx_isolation", jobstest.MySQL: "@@transaction_isolation"}[engine]
+	isolation := map[jobstest.Engine]string{jobstest.MariaDB: "@@tx_isolation",
+		jobstest.MySQL: "@@transaction_isolation"}[engine]
 	var got string
-	if err := db.Get(&got, "SELECT CONCAT_WS(' ', "+isolation+", @@time_zone, @@innodb_lock_wait_timeout, @@character_set_client)"); err != nil || got != "READ-COMMITTED +00:00 3 utf8mb4" {
+	if err := db.Get(&got, "SELECT CONCAT_WS(' ', "+isolation+", @@time_zone, @@innodb_lock_wait_timeout, "+
+		"@@character_set_client)"); err != nil || got != "READ-COMMITTED +00:00 3 utf8mb4" {
 		t.Errorf("session is %q, %v", got, err)
 	}
-	lite, err := database.Connect(context.Background(), database.ConnectOptions{DSN: "sqlite:" + filepath.Join(t.TempDir(), "a.sqlite")})
+	lite, err := database.Connect(context.Background(), database.ConnectOptions{
+		DSN: "sqlite:" + filepath.Join(t.TempDir(), "a.sqlite")})
 	if err != nil {
 		t.Fatal(err)
 	}

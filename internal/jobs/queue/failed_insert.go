@@ -42,7 +42,8 @@ func (s *Store) insertFailed(ctx context.Context, t tables.Transaction, e pendin
 		// queue:retry inserts into jobs before it deletes here, so the row of the
 		// job's last failure may still be there: then this one gets a fresh name.
 		var n int
-		taken, err := s.tables.QueryRow(ctx, t.Main, []any{&n}, "SELECT 1 FROM "+s.tables.Failed.Name+" WHERE uuid = ?", name)
+		taken, err := s.tables.QueryRow(ctx, t.Main, []any{&n}, "SELECT 1 FROM "+s.tables.Failed.Name+
+			" WHERE uuid = ?", name)
 		if err != nil {
 			return err
 		}
@@ -50,16 +51,20 @@ func (s *Store) insertFailed(ctx context.Context, t tables.Transaction, e pendin
 			name = uuid.NewString()
 		}
 	}
-	columns, values, args := "connection, queue, exception, failed_at, payload", "?, ?, ?, "+failedAt, []any{s.tables.Options.Connection, j.Queue, tables.CutText(e.Error)}
+	columns, values, args := "connection, queue, exception, failed_at, payload", "?, ?, ?, "+failedAt,
+		[]any{s.tables.Options.Connection, j.Queue, tables.CutText(e.Error)}
 	if s.tables.Failed.UUID {
 		columns, values, args = "uuid, "+columns, "?, "+values, append([]any{name}, args...)
 	}
 	if errors.Is(e.Claimed.Fault, tables.ErrOversize) {
-		_, err := s.tables.Exec(ctx, t.Main, "INSERT INTO "+s.tables.Failed.Name+" ("+columns+") SELECT "+s.typed(values)+", "+s.tables.Layout.Table().Payload+" FROM "+s.tables.Layout.Table().Name+" WHERE id = ?", append(args, j.ID)...)
+		_, err := s.tables.Exec(ctx, t.Main, "INSERT INTO "+s.tables.Failed.Name+" ("+columns+") SELECT "+
+			s.typed(values)+", "+s.tables.Layout.Table().Payload+" FROM "+s.tables.Layout.Table().Name+" WHERE id = ?",
+			append(args, j.ID)...)
 		return err
 	}
 	payload := string(jobs.RetryPayload(e.Claimed.Payload, name, j.Type))
-	_, err := s.tables.Exec(ctx, t.Main, "INSERT INTO "+s.tables.Failed.Name+" ("+columns+") VALUES ("+values+", ?)", append(args, payload)...)
+	_, err := s.tables.Exec(ctx, t.Main, "INSERT INTO "+s.tables.Failed.Name+" ("+columns+") VALUES ("+values+", ?)",
+		append(args, payload)...)
 	return err
 }
 

@@ -25,7 +25,8 @@ func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
 			f.InsertRaw("default", large)
 			columns := f.Store.tables.Layout.Insert()
 			for have := 1; have < 1000; have *= 2 {
-				f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns, 1000-have))
+				f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns,
+					1000-have))
 			}
 			f.InsertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", wholePayload)))
 			ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}

@@ -62,10 +62,13 @@ func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo)
 		}
 		words[i] = string(data)
 	}
-	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, failed, running"
+	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, " +
+		"failed, running"
 	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.tables.MillisNow() + ", ?, ?, ?, ?)"
-	_, err := s.tables.Exec(ctx, q, s.tables.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues", "types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
-		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.Status, w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
+	_, err := s.tables.Exec(ctx, q, s.tables.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues",
+		"types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
+		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.Status,
+		w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
 	return err
 }
 
@@ -97,9 +100,11 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 			clock = at
 		}
 		return nil
-	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at FROM cmsjobs_control_signals WHERE name = 'restart'"+
+	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at "+
+		"FROM cmsjobs_control_signals WHERE name = 'restart'"+
 		" UNION ALL SELECT 'clock', '', "+s.tables.MillisNow()+
-		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
+		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM "+
+		"cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
 	if err == nil && s.tables.OwnDB == s.tables.DB { // else it is another server's clock
 		sighted(time.UnixMilli(clock), time.Millisecond)
 	}

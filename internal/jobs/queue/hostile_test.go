@@ -83,13 +83,15 @@ func TestAPayloadThatIsNoUTF8Fails(t *testing.T) {
 			_, _ = f.DB.Exec("ALTER TABLE jobs DROP CONSTRAINT payload_json") // not every layout has it
 			f.DB.MustExec("ALTER TABLE jobs MODIFY " + column + " LONGBLOB NOT NULL")
 		}
-		_, err := f.tables.Exec(context.Background(), f.DB.DB, "UPDATE "+table+" SET "+column+" = ? WHERE "+column+" LIKE '%here%'", broken)
+		_, err := f.tables.Exec(context.Background(), f.DB.DB, "UPDATE "+table+" SET "+column+" = ? WHERE "+column+
+			" LIKE '%here%'", broken)
 		if refused := database.Classify(err) == database.JobsFault; refused != (f.Variant.Engine == jobstest.PostgreSQL) {
 			t.Fatalf("the database says %v", err)
 		}
 		f.InsertRaw("cmsjobs", `{"type":"test.plain","n":1}`)
 		done, failed := f.workOff("cmsjobs")
-		if want := map[bool]int{true: 0, false: 1}[f.Variant.Engine == jobstest.PostgreSQL]; failed != want || done != 2-want {
+		if want := map[bool]int{true: 0, false: 1}[f.Variant.Engine == jobstest.PostgreSQL]; failed != want ||
+			done != 2-want {
 			t.Errorf("%d done and %d failed, want %d and %d", done, failed, 2-want, want)
 		}
 		if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 0 {
@@ -107,7 +109,8 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 		}
 		f.MustEnqueue(tablestest.Job(`{}`).In(time.Hour))
 		due := f.Store.tables.Layout.Table().Due.Name
-		f.DB.MustExec("UPDATE jobs SET " + due + " = " + f.Store.tables.Layout.Table().Due.FromExpr(f.tables.SecondsNow()+" + 3600"))
+		f.DB.MustExec("UPDATE jobs SET " + due + " = " + f.Store.tables.Layout.Table().Due.FromExpr(
+			f.tables.SecondsNow()+" + 3600"))
 		mine := 1
 		if f.Variant.Layout == tables.Extended { // every row of its table is ours to fail
 			mine = 2
@@ -118,7 +121,8 @@ func TestPeopleDoNotTouchTheJobsOfOthers(t *testing.T) {
 		if n, err := f.Cancel(context.Background(), jobs.Filter{}, 0); err != nil || n != int64(mine) {
 			t.Errorf("cancelled %d, %v; want %d", n, err, mine)
 		}
-		if n := f.CountRows("SELECT COUNT(*) FROM jobs WHERE " + due + " > " + f.Store.tables.Layout.Table().Due.FromExpr(f.tables.SecondsNow()+" + 60")); n != 4-mine {
+		if n := f.CountRows("SELECT COUNT(*) FROM jobs WHERE " + due + " > " +
+			f.Store.tables.Layout.Table().Due.FromExpr(f.tables.SecondsNow()+" + 60")); n != 4-mine {
 			t.Errorf("%d rows of others are as they were, want %d", n, 4-mine)
 		}
 	})

@@ -34,7 +34,8 @@ func TestRowsNamesExactlyTheRows(t *testing.T) {
 	}{
 		{numbers(7, 7), "id IN (7)"},
 		{numbers(3, 40), "(id BETWEEN 3 AND 39 OR id IN (40))"},
-		{slices.Concat(numbers(1, 30), numbers(33, 60), numbers(70, 70)), "(id BETWEEN 1 AND 29 OR id BETWEEN 33 AND 59 OR id IN (30,60,70))"},
+		{slices.Concat(numbers(1, 30), numbers(33, 60), numbers(70, 70)), "(id BETWEEN 1 AND 29 OR id BETWEEN 33 AND " +
+			"59 OR id IN (30,60,70))"},
 		{slices.Concat(numbers(1, 30), numbers(40, 41)), "(id BETWEEN 1 AND 29 OR id IN (30,40,41))"},
 		{[]int64{1, 3, 5, 7}, "id IN (1,3,5,7)"},
 	} {
@@ -43,7 +44,8 @@ func TestRowsNamesExactlyTheRows(t *testing.T) {
 			t.Errorf("%v is %s", x.ids, condition)
 		}
 		var got []int64
-		if err := f.DB.Select(&got, "SELECT id FROM jobs WHERE "+condition+" ORDER BY id"); err != nil || !slices.Equal(got, x.ids) {
+		if err := f.DB.Select(&got, "SELECT id FROM jobs WHERE "+condition+" ORDER BY id"); err != nil ||
+			!slices.Equal(got, x.ids) {
 			t.Errorf("%s names %v, %v", condition, got, err)
 		}
 	}
@@ -64,7 +66,8 @@ func testAnUncommittedInsertKeepsNobodyWaiting(t *testing.T, engine jobstest.Eng
 				f.fill(40, func(int) jobs.Spec { return tablestest.Job(`{}`) })
 				slow := f.DB.MustBegin()
 				defer tables.Rollback(slow)
-				slow.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT queue, payload, attempts, available_at, created_at FROM jobs LIMIT 1")
+				slow.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) SELECT queue, " +
+					"payload, attempts, available_at, created_at FROM jobs LIMIT 1")
 				before := f.lockWaits()
 				claimed := f.MustClaim(40)
 				var ends []jobs.Settlement
@@ -82,6 +85,8 @@ func testAnUncommittedInsertKeepsNobodyWaiting(t *testing.T, engine jobstest.Eng
 
 // lockWaits is how often a statement has waited for a row on this server.
 func (f *fixture) lockWaits() int {
-	schema := map[jobstest.Engine]string{jobstest.MariaDB: "information_schema", jobstest.MySQL: "performance_schema"}[f.Variant.Engine]
-	return f.CountRows("SELECT variable_value FROM " + schema + ".global_status WHERE variable_name = 'Innodb_row_lock_waits'")
+	schema := map[jobstest.Engine]string{jobstest.MariaDB: "information_schema",
+		jobstest.MySQL: "performance_schema"}[f.Variant.Engine]
+	return f.CountRows("SELECT variable_value FROM " + schema + ".global_status WHERE variable_name = " +
+		"'Innodb_row_lock_waits'")
 }

@@ -23,7 +23,8 @@ func (s *Store) recordInDoubt(c *claim, rows []*tables.Candidate, until int64) {
 		retryAt = now.Add(c.r.Lease * 3 / 4)
 	}
 	for _, x := range rows {
-		s.inDoubt[x.ID] = inDoubtClaim{row: x, token: c.token, until: until, retryAt: retryAt, expiresAt: now.Add(c.r.Lease)}
+		s.inDoubt[x.ID] = inDoubtClaim{row: x, token: c.token, until: until, retryAt: retryAt,
+			expiresAt: now.Add(c.r.Lease)}
 	}
 }
 
@@ -53,10 +54,12 @@ func (s *Store) releaseInDoubt(ctx context.Context, d inDoubtClaim) (n int64, er
 	set, args := s.tables.Layout.Release("", jobs.Settlement{Outcome: jobs.Released}, true)
 	cond, more := s.tables.Layout.Guard(l, nil)
 	err = s.tables.InTx(ctx, "releasing a job", func(t tables.Transaction) error {
-		if n, err = s.tables.Exec(ctx, t.Main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.tables.Layout.Table().Name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
+		if n, err = s.tables.Exec(ctx, t.Main, fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s",
+			s.tables.Layout.Table().Name, set, l.ID, cond), append(args, more...)...); err != nil || n == 0 {
 			return err
 		}
-		_, err = s.tables.Exec(ctx, t.Own, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND job_id = ?", tables.RandomPart(d.token), l.ID)
+		_, err = s.tables.Exec(ctx, t.Own, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE "+
+			"token = ? AND job_id = ?", tables.RandomPart(d.token), l.ID)
 		return err
 	})
 	return n, err

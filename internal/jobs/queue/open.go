@@ -44,11 +44,13 @@ func (s *Store) skips(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
 	name := "probe/" + tables.RandomPart(tables.NewToken(""))
-	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_control_signals", "name, at", "(?, 0)"), name); err != nil {
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_control_signals",
+		"name, at", "(?, 0)"), name); err != nil {
 		return false
 	}
 	defer func() { // a row that stays does no harm
-		_, _ = s.tables.Exec(context.WithoutCancel(ctx), s.tables.OwnDB, "DELETE FROM cmsjobs_control_signals WHERE name = ?", name)
+		_, _ = s.tables.Exec(context.WithoutCancel(ctx), s.tables.OwnDB, "DELETE FROM cmsjobs_control_signals WHERE "+
+			"name = ?", name)
 	}()
 	first, err := s.tables.Begin(ctx, s.tables.OwnDB)
 	if err != nil {
@@ -98,7 +100,8 @@ func Open(ctx context.Context, db *sqlx.DB, o tables.Options) (*Store, error) {
 // tries how rows can be claimed there.
 func New(ctx context.Context, t *tables.Tables) (*Store, error) {
 	s := &Store{
-		tables: t, claiming: make(chan struct{}, 1), cursors: map[scanCursorKey]*scanCursor{}, classes: map[string]*classes{},
+		tables: t, claiming: make(chan struct{}, 1), cursors: map[scanCursorKey]*scanCursor{},
+		classes:  map[string]*classes{},
 		deferred: map[string][]int64{}, inDoubt: map[int64]inDoubtClaim{}, permits: map[string]int{},
 		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
 		unclear: map[string]bool{}, tried: map[int64][]int64{},

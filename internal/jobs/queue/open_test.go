@@ -33,7 +33,8 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 			db.MustExec("CREATE TABLE jobs (id INTEGER PRIMARY KEY, queue VARCHAR(10), payload TEXT, attempts INTEGER)")
 			try("lacks the columns reserved_at, available_at, created_at", tables.Options{})
 			db.MustExec("DROP TABLE jobs")
-			db.MustExec("CREATE TABLE jobs (id INTEGER PRIMARY KEY, queue VARCHAR(10), payload_json TEXT, status VARCHAR(10), attempts INTEGER)")
+			db.MustExec("CREATE TABLE jobs (id INTEGER PRIMARY KEY, queue VARCHAR(10), payload_json TEXT, status " +
+				"VARCHAR(10), attempts INTEGER)")
 			try("lacks the columns name, priority", tables.Options{})
 			db.MustExec("DROP TABLE jobs")
 			for range 2 { // making them twice is harmless
@@ -53,7 +54,8 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 
 func TestAPrefixIsHonoured(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
-	if made, err := tables.CreateTables(context.Background(), db.DB, tables.Extended, "cms_"); err != nil || fmt.Sprint(made) != "[cms_jobs cms_failed_jobs]" {
+	if made, err := tables.CreateTables(context.Background(), db.DB, tables.Extended, "cms_"); err != nil ||
+		fmt.Sprint(made) != "[cms_jobs cms_failed_jobs]" {
 		t.Fatal(made, err)
 	}
 	s := open1(t, db, tables.Options{Registry: tablestest.Registry(), Prefix: "cms_"})
@@ -74,13 +76,15 @@ func testConnectionsThatCountChangedRowsAreRefused(t *testing.T, engine jobstest
 	db := v.Database(t)
 	bare := *db
 	bare.DB = openRaw(t, strings.Replace(db.DSN, "clientFoundRows=true", "clientFoundRows=false", 1))
-	if _, err := Open(context.Background(), bare.DB, tables.Options{Registry: tablestest.Registry()}); err == nil || !strings.Contains(err.Error(), "clientFoundRows") {
+	if _, err := Open(context.Background(), bare.DB, tables.Options{Registry: tablestest.Registry()}); err == nil ||
+		!strings.Contains(err.Error(), "clientFoundRows") {
 		t.Errorf("%v", err)
 	}
 }
 
 func TestTheProbeFindsTheMode(t *testing.T) {
-	for engine, want := range map[jobstest.Engine]tables.Mode{jobstest.SQLite: tables.Skip, jobstest.MariaDB: tables.Skip, jobstest.MySQL: tables.Skip, jobstest.PostgreSQL: tables.Skip} {
+	for engine, want := range map[jobstest.Engine]tables.Mode{jobstest.SQLite: tables.Skip,
+		jobstest.MariaDB: tables.Skip, jobstest.MySQL: tables.Skip, jobstest.PostgreSQL: tables.Skip} {
 		db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
 		s := open1(t, db, tables.Options{Registry: tablestest.Registry()})
 		if s.Describe().Mode != want {
@@ -96,7 +100,8 @@ func TestTheProbeFindsTheMode(t *testing.T) {
 				t.Errorf("%s: the probe believes %q", engine, lie)
 			}
 		}
-		if n, err := s.tables.Exec(context.Background(), s.tables.DB, "DELETE FROM cmsjobs_control_signals WHERE name LIKE 'probe/%'"); n != 0 || err != nil {
+		if n, err := s.tables.Exec(context.Background(), s.tables.DB, "DELETE FROM cmsjobs_control_signals WHERE "+
+			"name LIKE 'probe/%'"); n != 0 || err != nil {
 			t.Errorf("%s: the probe left %d rows, %v", engine, n, err)
 		}
 	}
@@ -112,7 +117,8 @@ func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
 	db := v.Database(t)
 	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
 	var name, enforced string
-	if err := db.QueryRow("SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'").Scan(&name, &enforced); err == nil && enforced == "ON" {
+	if err := db.QueryRow("SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'").Scan(&name,
+		&enforced); err == nil && enforced == "ON" {
 		refusedUnderGTIDs(t, db) // a server that the environment names
 		return
 	}
@@ -127,7 +133,8 @@ func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
 	}
 	lost := got[1]
 	lost.Lease.Attempt = 9
-	errs := f.MustSettle(tablestest.End(got[0], jobs.Completed), tablestest.End(lost, jobs.Completed), tablestest.End(got[2], jobs.Failed))
+	errs := f.MustSettle(tablestest.End(got[0], jobs.Completed), tablestest.End(lost, jobs.Completed),
+		tablestest.End(got[2], jobs.Failed))
 	if errs[0] != nil || errs[1] == nil || errs[2] != nil {
 		t.Error(errs)
 	}
@@ -163,7 +170,8 @@ func TestAnEngineWithoutTransactionsUnderGTIDs(t *testing.T) {
 func refusedUnderGTIDs(t *testing.T, db *jobstest.Database) {
 	t.Helper()
 	_, err := Open(t.Context(), db.DB, tables.Options{Registry: tablestest.Registry()})
-	if err == nil || !strings.Contains(err.Error(), "enforce_gtid_consistency") || !strings.Contains(err.Error(), "ENGINE=InnoDB") {
+	if err == nil || !strings.Contains(err.Error(), "enforce_gtid_consistency") ||
+		!strings.Contains(err.Error(), "ENGINE=InnoDB") {
 		t.Errorf("opening jobs with MyISAM under GTIDs: %v", err)
 	}
 }
@@ -209,11 +217,15 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 func TestTheDatabasesClockDecides(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
-		s := open1(t, db, tables.Options{Registry: tablestest.Registry(), Clock: func() time.Time { return time.Now().Add(48 * time.Hour) }})
-		if _, err := s.Enqueue(context.Background(), tablestest.Job(`"later"`).In(time.Hour), tablestest.Job(`"now"`)); err != nil {
+		s := open1(t, db, tables.Options{Registry: tablestest.Registry(), Clock: func() time.Time {
+			return time.Now().Add(48 * time.Hour)
+		}})
+		if _, err := s.Enqueue(context.Background(), tablestest.Job(`"later"`).In(time.Hour),
+			tablestest.Job(`"now"`)); err != nil {
 			t.Fatal(err)
 		}
-		got, err := s.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 5, Lease: lease})
+		got, err := s.Claim(context.Background(), jobs.ClaimRequest{Queues: []string{"default"}, Limit: 5,
+			Lease: lease})
 		if err != nil || len(got) != 1 || string(got[0].Job.Data) != `"now"` {
 			t.Errorf("%s: %+v, %v", engine, got, err)
 		}
@@ -247,13 +259,15 @@ func testAPHPWorkerRespectsOurLease(t *testing.T, engine jobstest.Engine) {
 		}
 		free := func(after time.Duration) int {
 			var n int
-			if err := db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL OR reserved_at <= UNIX_TIMESTAMP() + ? - 90", int(after.Seconds())); err != nil {
+			if err := db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL OR reserved_at <= "+
+				"UNIX_TIMESTAMP() + ? - 90", int(after.Seconds())); err != nil {
 				t.Fatal(err)
 			}
 			return n
 		}
 		if free(length-20*time.Second) != 0 || free(length+time.Second) != 1 {
-			t.Errorf("a lease of %v: PHP may take the row after %v: %d, after its end: %d", length, length-20*time.Second, free(length-20*time.Second), free(length+time.Second))
+			t.Errorf("a lease of %v: PHP may take the row after %v: %d, after its end: %d", length,
+				length-20*time.Second, free(length-20*time.Second), free(length+time.Second))
 		}
 	}
 }
@@ -266,7 +280,8 @@ func TestOwnDatabase(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := open1(t, cms, tables.Options{Registry: tablestest.Registry(), OwnDB: own.DB})
-		f := &fixture{Store: s, Fixture: &tablestest.Fixture{T: t, DB: own, Clock: &tablestest.Clock{}, Tables: s.tables, Queue: s}}
+		f := &fixture{Store: s, Fixture: &tablestest.Fixture{T: t, DB: own, Clock: &tablestest.Clock{},
+			Tables: s.tables, Queue: s}}
 		ctx := context.Background()
 		r := f.MustEnqueue(tablestest.Job(`1`).Unique("k"), tablestest.Limited.New([]byte(`2`)))
 		if again := f.MustEnqueue(tablestest.Job(`1`).Unique("k"))[0]; !again.Existing || again.ID != r[0].ID {
@@ -295,7 +310,8 @@ func TestAClaimNeitherSortsNorLocksTheQueue(t *testing.T) {
 
 func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine) {
 	ctx := context.Background()
-	for _, v := range []tablestest.Variant{{Layout: tables.Stock}, {Layout: tables.Stock, Indexed: true}, {Layout: tables.Extended}, {Layout: tables.Extended, Old: true}} {
+	for _, v := range []tablestest.Variant{{Layout: tables.Stock}, {Layout: tables.Stock, Indexed: true},
+		{Layout: tables.Extended}, {Layout: tables.Extended, Old: true}} {
 		v.Engine, v.Mode = engine, tables.Skip
 		t.Run(v.String(), func(t *testing.T) {
 			db := v.Database(t)
@@ -306,7 +322,9 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 			f.fill(3000, func(i int) jobs.Spec { return tablestest.Job(fmt.Sprint(i)) })
 			got := f.MustClaim(20)
 			l := f.cursorOf("default", 0)
-			rows, err := db.Queryx("EXPLAIN "+f.tables.Reading(f.between(l, l.lowWater, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20)), f.between(l, l.lowWater, tables.RowPosition{}, "1=1", 20).Args...)
+			rows, err := db.Queryx("EXPLAIN "+
+				f.tables.Reading(f.between(l, l.lowWater, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20)),
+				f.between(l, l.lowWater, tables.RowPosition{}, "1=1", 20).Args...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -325,7 +343,8 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 				t.Fatal(err)
 			}
 			defer tables.Rollback(x)
-			found, _, err := f.tables.ReadCandidates(ctx, x, f.between(l, tables.RowPosition{}, tables.RowPosition{}, f.Store.tables.Layout.Waiting(), 20))
+			found, _, err := f.tables.ReadCandidates(ctx, x, f.between(l, tables.RowPosition{}, tables.RowPosition{},
+				f.Store.tables.Layout.Waiting(), 20))
 			if err != nil || len(found) != 20 {
 				t.Fatal(len(found), err)
 			}
@@ -337,7 +356,8 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 				t.Fatal(err)
 			}
 			// A site's account has no PROCESS right, which the server's own tables ask.
-			if err := db.Root(t).Get(&locked, "SELECT trx_rows_locked FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = ?", connection); err != nil || locked == 0 || locked > 2*len(got) {
+			if err := db.Root(t).Get(&locked, "SELECT trx_rows_locked FROM information_schema.innodb_trx WHERE "+
+				"trx_mysql_thread_id = ?", connection); err != nil || locked == 0 || locked > 2*len(got) {
 				t.Errorf("claiming %d jobs locks %d rows, %v", len(found), locked, err)
 			}
 		})

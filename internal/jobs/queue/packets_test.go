@@ -21,19 +21,22 @@ func (f *fixture) proxied(t *testing.T) *jobstest.Proxy {
 	t.Helper()
 	port := jobstest.Shared(t, f.Variant.Engine).Port
 	proxy := jobstest.NewProxy(t, port)
-	db, err := database.Connect(bg, database.ConnectOptions{DSN: strings.Replace(f.DB.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
+	db, err := database.Connect(bg, database.ConnectOptions{
+		DSN: strings.Replace(f.DB.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
+	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(),
+		Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 	return proxy
 }
 
 // Each thing that a worker does takes MySQL no more round trips than MariaDB, and
 // the end of runs takes one.
 func TestMySQLTakesNoMoreRoundTripsThanMariaDB(t *testing.T) {
-	for _, v := range []tablestest.Variant{{Layout: tables.Stock, Mode: tables.Skip}, {Layout: tables.Extended, Mode: tables.CAS}} {
+	for _, v := range []tablestest.Variant{{Layout: tables.Stock, Mode: tables.Skip},
+		{Layout: tables.Extended, Mode: tables.CAS}} {
 		taken := map[jobstest.Engine]map[string]int64{}
 		for _, v.Engine = range jobstest.MySQLs() {
 			t.Run(v.String(), func(t *testing.T) { taken[v.Engine] = openFixture(t, v, v.Database(t)).roundTrips(t) })
@@ -120,7 +123,8 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 
 func (f *fixture) claimOnce(t *testing.T, limit int) []jobs.Claimed {
 	t.Helper()
-	got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: limit, Lease: lease})
+	got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: limit,
+		Lease: lease})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +142,8 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 				f.DB.MustExec("DELETE FROM cmsjobs_runs")
 				f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
 				held := f.MustClaim(2)
-				ends := []jobs.Settlement{tablestest.End(held[0], jobs.Completed), tablestest.End(held[1], jobs.Completed)}
+				ends := []jobs.Settlement{tablestest.End(held[0], jobs.Completed),
+					tablestest.End(held[1], jobs.Completed)}
 				f.DB.MustExec("RENAME TABLE " + table + " TO away")
 				_, err := f.Settle(bg, ends)
 				f.DB.MustExec("RENAME TABLE away TO " + table)
@@ -147,7 +152,8 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 				}
 				tx := f.DB.MustBegin()
 				var free int
-				if err := tx.Get(&free, "SELECT COUNT(*) FROM (SELECT id FROM jobs FOR UPDATE) held"); err != nil || free != 2 {
+				if err := tx.Get(&free, "SELECT COUNT(*) FROM (SELECT id FROM jobs FOR UPDATE) held"); err != nil ||
+					free != 2 {
 					t.Errorf("%d jobs are there unlocked, want 2: %v", free, err)
 				}
 				if err := tx.Rollback(); err != nil {
@@ -161,7 +167,8 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 						t.Error(err)
 					}
 				}
-				if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"), f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
+				if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"),
+					f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 2 {
 					t.Errorf("%d jobs, %d runs; want 0, 2", rows, runs)
 				}
 			})
@@ -186,7 +193,8 @@ func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 				go func() { _, err := f.Settle(bg, []jobs.Settlement{e}); ended <- err }()
 				var id int
 				for id == 0 {
-					if err := f.DB.Get(&id, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE info LIKE '%DELETE FROM `jobs`%' AND id <> CONNECTION_ID() AND db = DATABASE()"); err != nil {
+					if err := f.DB.Get(&id, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE "+
+						"info LIKE '%DELETE FROM `jobs`%' AND id <> CONNECTION_ID() AND db = DATABASE()"); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -200,7 +208,8 @@ func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 				if err := f.MustSettle(e)[0]; err != nil {
 					t.Error(err)
 				}
-				if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"), f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 1 {
+				if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"),
+					f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != 1 {
 					t.Errorf("%d jobs, %d runs; want 0, 1", rows, runs)
 				}
 			})
@@ -249,7 +258,8 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 		defer db.Close()
 		own := f.Store
 		defer func() { f.setStore(own) }()
-		f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
+		f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(),
+			Mode: tables.Skip, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 		settled(t)
 		if n := database.PacketsOf(db).DB.Stats().OpenConnections; n != 0 || f.oneStatement.Load() {
 			t.Errorf("%d connections beside the two", n)
@@ -273,7 +283,8 @@ func TestPacketsKeepToTheirConnection(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
+	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip,
+		DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 	f.MustEnqueue(tablestest.Job(`1`))
 	f.MustSettle(tablestest.End(f.MustClaim(1)[0], jobs.Completed))
 	p := database.PacketsOf(db)

@@ -43,9 +43,11 @@ func (c *claim) claimFallenDue(ctx context.Context, l *scanCursor) error {
 		return nil
 	}
 	in, args := c.s.tables.Dialect.IDRanges(ids)
-	state := "(" + c.s.tables.Layout.Waiting() + " OR " + c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter) + ")"
-	found, now, err := c.s.tables.ReadCandidates(ctx, c.s.tables.DB, tables.CandidateQuery{Where: "queue = ? AND " + in + " AND " + state,
-		Args: append([]any{l.queue}, args...), Order: c.s.tables.OrderBy(), Limit: len(ids)})
+	state := "(" + c.s.tables.Layout.Waiting() + " OR " + c.s.tables.Layout.Expired(c.s.tables.SecondsNow(),
+		c.s.tables.RetryAfter) + ")"
+	found, now, err := c.s.tables.ReadCandidates(ctx, c.s.tables.DB, tables.CandidateQuery{
+		Where: "queue = ? AND " + in + " AND " + state,
+		Args:  append([]any{l.queue}, args...), Order: c.s.tables.OrderBy(), Limit: len(ids)})
 	if err != nil {
 		return err
 	}
@@ -106,7 +108,8 @@ func (c *claim) search(ctx context.Context, l *scanCursor) error {
 	begun, now := s.tables.Options.Clock(), s.tables.SecondsNow()
 	later := fmt.Sprintf("(attempts > 0 OR %s > %s)", t.Due.Name, t.Due.FromExpr(now))
 	if p.near {
-		later += fmt.Sprintf(" AND %s <= %s", t.Due.Name, t.Due.FromExpr(fmt.Sprintf("%s + %d", now, tables.WholeSeconds(soon))))
+		later += fmt.Sprintf(" AND %s <= %s", t.Due.Name,
+			t.Due.FromExpr(fmt.Sprintf("%s + %d", now, tables.WholeSeconds(soon))))
 	}
 	found := map[int64]falls{}
 	var first time.Time // of what is not due yet
@@ -123,7 +126,8 @@ func (c *claim) search(ctx context.Context, l *scanCursor) error {
 		}
 		return err
 	}, fmt.Sprintf("SELECT id, %s, %s, %s FROM %s%s WHERE queue = ? AND (%s IS NOT NULL OR %s)%s LIMIT %d",
-		t.Due.Seconds(), t.Locked.Seconds(), now, t.Name, s.tables.IndexHint(), t.Locked.Name, later, s.tables.OrderBy(), maxPending), l.queue)
+		t.Due.Seconds(), t.Locked.Seconds(), now, t.Name, s.tables.IndexHint(), t.Locked.Name, later,
+		s.tables.OrderBy(), maxPending), l.queue)
 	if err != nil {
 		return fmt.Errorf("looking for running and delayed jobs in %s: %w", t.Plain, err)
 	}

@@ -42,7 +42,8 @@ func (c *claim) permitted(ctx context.Context, x *tables.Candidate) (bool, error
 }
 
 func (s *Store) permitsInUse(ctx context.Context, jobType string) (used int, err error) {
-	_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = ? AND expires_at >= "+s.tables.SecondsNow(), jobType)
+	_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&used}, "SELECT COUNT(*) FROM cmsjobs_permits WHERE type = "+
+		"? AND expires_at >= "+s.tables.SecondsNow(), jobType)
 	if err != nil {
 		err = fmt.Errorf("counting the running jobs of %s: %w", jobType, err)
 	}
@@ -51,7 +52,8 @@ func (s *Store) permitsInUse(ctx context.Context, jobType string) (used int, err
 
 // acquirePermits takes a permit for each row of a limited type and leaves out those
 // that get none. A permit is leased with its job: a crash frees it.
-func (s *Store) acquirePermits(ctx context.Context, t tables.Transaction, c *claim, rows []*tables.Candidate) ([]*tables.Candidate, error) {
+func (s *Store) acquirePermits(ctx context.Context, t tables.Transaction, c *claim, rows []*tables.Candidate) (
+	[]*tables.Candidate, error) {
 	if !slices.ContainsFunc(rows, func(x *tables.Candidate) bool { return x.Policy.Limit > 0 }) {
 		return rows, nil
 	}
@@ -77,20 +79,24 @@ func (s *Store) acquirePermits(ctx context.Context, t tables.Transaction, c *cla
 }
 
 // acquirePermit takes one free permit of a type.
-func (s *Store) acquirePermit(ctx context.Context, q tables.Tx, x *tables.Candidate, token string, lease time.Duration) (bool, error) {
+func (s *Store) acquirePermit(ctx context.Context, q tables.Tx, x *tables.Candidate, token string,
+	lease time.Duration) (bool, error) {
 	var free []int
 	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
 		var permit int
 		err := r.Scan(&permit)
 		free = append(free, permit)
 		return err
-	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.tables.SecondsNow()+" ORDER BY permit", x.Job.Type, x.Policy.Limit)
+	}, "SELECT permit FROM cmsjobs_permits WHERE type = ? AND permit <= ? AND expires_at < "+s.tables.SecondsNow()+
+		" ORDER BY permit", x.Job.Type, x.Policy.Limit)
 	if err != nil {
 		return false, err
 	}
 	for _, permit := range free {
-		n, err := s.tables.Exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = %s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
-			s.tables.SecondsNow(), int64(lease.Seconds()), s.tables.SecondsNow()), x.ID, tables.RandomPart(token), x.Job.Type, permit)
+		n, err := s.tables.Exec(ctx, q, fmt.Sprintf("UPDATE cmsjobs_permits SET job_id = ?, token = ?, expires_at = "+
+			"%s + %d WHERE type = ? AND permit = ? AND expires_at < %s",
+			s.tables.SecondsNow(), int64(lease.Seconds()), s.tables.SecondsNow()), x.ID, tables.RandomPart(token),
+			x.Job.Type, permit)
 		if err != nil || n == 1 {
 			return n == 1, err
 		}
@@ -103,7 +109,8 @@ func (s *Store) acquirePermit(ctx context.Context, q tables.Tx, x *tables.Candid
 // settlement asks for it inside of the transaction that is waited for.
 func (s *Store) ensurePermits(ctx context.Context, jobType string, limit int) error {
 	for permit := s.permits[jobType] + 1; permit <= limit; permit++ {
-		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_permits", "type, permit", "(?, ?)"), jobType, permit); err != nil {
+		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_permits",
+			"type, permit", "(?, ?)"), jobType, permit); err != nil {
 			return fmt.Errorf("making the permits of %s: %w", jobType, err)
 		}
 		s.permits[jobType] = permit
@@ -126,7 +133,8 @@ func (s *Store) releasePermits(ctx context.Context, q tables.Tx, ends []pendingS
 	}
 	for token := range tokens {
 		in, args := s.tables.Dialect.In("job_id", limited)
-		if _, err := s.tables.Exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE token = ? AND "+in, append([]any{token}, args...)...); err != nil {
+		if _, err := s.tables.Exec(ctx, q, "UPDATE cmsjobs_permits SET expires_at = 0, job_id = 0, token = '' WHERE "+
+			"token = ? AND "+in, append([]any{token}, args...)...); err != nil {
 			return fmt.Errorf("freeing permits: %w", err)
 		}
 	}

@@ -25,7 +25,10 @@ func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettl
 			job := e.Claimed.Job
 			job.ID, job.UUID, job.Attempt = duplicate.ID, tables.DuplicateUUID(duplicate), duplicate.Attempt
 			result := json.RawMessage(fmt.Sprintf(`{"doneBy":%q}`, e.Claimed.Job.UUID))
-			lines = append(lines, s.tables.RowOf(&tables.Run{Job: job, Outcome: lead.Outcome, Worker: e.Worker, Lease: tables.RandomPart(tables.TokenOf(duplicate)), Wait: e.Wait, Error: tables.FirstLine(e.Error), Result: result}))
+			lines = append(lines,
+				s.tables.RowOf(&tables.Run{Job: job, Outcome: lead.Outcome, Worker: e.Worker,
+					Lease: tables.RandomPart(tables.TokenOf(duplicate)), Wait: e.Wait,
+					Error: tables.FirstLine(e.Error), Result: result}))
 		}
 	}
 	return s.tables.InsertRunRows(ctx, q, lines)
@@ -33,7 +36,8 @@ func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettl
 
 // runOf is the row of a run, without its duplicates.
 func (s *Store) runOf(e pendingSettlement) tables.Run {
-	r := tables.Run{Job: e.Claimed.Job, Outcome: e.Outcome.String(), Worker: e.Worker, Lease: tables.RandomPart(tables.TokenOf(e.Claimed.Lease)),
+	r := tables.Run{Job: e.Claimed.Job, Outcome: e.Outcome.String(), Worker: e.Worker,
+		Lease:    tables.RandomPart(tables.TokenOf(e.Claimed.Lease)),
 		Duration: e.Duration, Wait: e.Wait, Error: e.Error, Result: e.Result}
 	if e.gone() && (e.Outcome == jobs.Failed || !s.tables.Confidential(e.Claimed.Job.Type)) {
 		r.Data = e.Claimed.Job.Data
@@ -59,7 +63,8 @@ func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []
 		if worker != "" {
 			message += " (" + worker + ")"
 		}
-		crashed = append(crashed, tables.Run{Job: job, Outcome: jobs.CrashedOutcome, Worker: worker, Lease: "", Error: message})
+		crashed = append(crashed, tables.Run{Job: job, Outcome: jobs.CrashedOutcome, Worker: worker, Lease: "",
+			Error: message})
 	}
 	return s.tables.InsertRuns(ctx, t.Own, crashed)
 }
@@ -76,7 +81,9 @@ func (s *Store) lastHolder(ctx context.Context, q tables.Tx, x *tables.Candidate
 			return err
 		}
 		var held []jobs.RunningJob
-		if json.Unmarshal([]byte(running), &held) == nil && slices.ContainsFunc(held, func(j jobs.RunningJob) bool { return j.ID == x.ID && j.Attempt == x.Attempts }) {
+		if json.Unmarshal([]byte(running), &held) == nil && slices.ContainsFunc(held, func(j jobs.RunningJob) bool {
+			return j.ID == x.ID && j.Attempt == x.Attempts
+		}) {
 			worker = id
 		}
 		return nil
@@ -110,7 +117,8 @@ func (s *Store) insertLines(ctx context.Context, q tables.Tx, lines []jobLine) e
 		for _, l := range chunk {
 			args = append(args, l.uuid, l.attempt, l.At.UnixMilli(), tables.CutText(l.Text))
 		}
-		if _, err := s.tables.Exec(ctx, q, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+strings.TrimSuffix(strings.Repeat("(?,?,?,?),", len(chunk)), ","), args...); err != nil {
+		if _, err := s.tables.Exec(ctx, q, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+
+			strings.TrimSuffix(strings.Repeat("(?,?,?,?),", len(chunk)), ","), args...); err != nil {
 			return fmt.Errorf("writing jobs' log lines: %w", err)
 		}
 	}

@@ -18,7 +18,9 @@ func TestALeaseIsNotTakenForTheOneBeforeIt(t *testing.T) {
 		t.Run(v.String(), func(t *testing.T) {
 			t.Parallel()
 			db := v.Database(t)
-			t.Run("seen before the first claim", func(t *testing.T) { claimedWithinASecond(openFixture(t, v, db), true) })
+			t.Run("seen before the first claim", func(t *testing.T) {
+				claimedWithinASecond(openFixture(t, v, db), true)
+			})
 			t.Run("seen after the release", func(t *testing.T) { claimedWithinASecond(openFixture(t, v, db), false) })
 		})
 	}
@@ -32,7 +34,8 @@ func claimedWithinASecond(f *fixture, early bool) {
 	f.setStore(first)
 	f.MustEnqueue(tablestest.Job(`1`))
 	ctx, c := context.Background(), second.newClaim(askMany)
-	look := second.between(second.cursorOf("default", 0), tables.RowPosition{}, tables.RowPosition{}, second.tables.Layout.Waiting(), 10)
+	look := second.between(second.cursorOf("default", 0), tables.RowPosition{}, tables.RowPosition{},
+		second.tables.Layout.Waiting(), 10)
 	seen, now, err := second.tables.ReadCandidates(ctx, second.tables.DB, look)
 	if err != nil || len(seen) != 1 || !second.tables.Claimable("default", seen[0]) {
 		f.T.Fatalf("%d candidates, %v", len(seen), err)

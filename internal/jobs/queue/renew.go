@@ -103,7 +103,8 @@ func (s *Store) renew(ctx context.Context, g *guardedLeases, until int64, held m
 	in, inArgs := s.tables.Dialect.In("id", g.ids)
 	var n int64
 	err := s.tables.InTx(ctx, "extending", func(t tables.Transaction) (err error) {
-		n, err = s.tables.Exec(ctx, t.Main, "UPDATE "+s.tables.Layout.Table().Name+" SET "+s.tables.Layout.Renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
+		n, err = s.tables.Exec(ctx, t.Main, "UPDATE "+s.tables.Layout.Table().Name+" SET "+
+			s.tables.Layout.Renew(until)+" WHERE "+in+" AND "+g.before, slices.Concat(inArgs, g.args)...)
 		return err
 	})
 	if err != nil {
@@ -143,7 +144,9 @@ func (s *Store) renewPermits(ctx context.Context, leases []jobs.Lease, expires i
 	}
 	for token, list := range byToken {
 		in, args := s.tables.Dialect.In("job_id", list)
-		if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in, append([]any{expires, token}, args...)...); err != nil {
+		if _, err := s.tables.Exec(ctx, s.tables.OwnDB,
+			"UPDATE cmsjobs_permits SET expires_at = ? WHERE token = ? AND "+in,
+			append([]any{expires, token}, args...)...); err != nil {
 			return fmt.Errorf("renewing permits: %w", err)
 		}
 	}

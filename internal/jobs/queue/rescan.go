@@ -84,7 +84,8 @@ func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err erro
 }
 
 func (l *scanCursor) beginRescan(end tables.RowPosition) {
-	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.rescanPage, l.fromRescan = true, tables.RowPosition{}, end, 0, 0, 0, prefetched{}
+	l.rescanning, l.rescan, l.rescanEnd, l.cost, l.pages, l.rescanPage, l.fromRescan = true, tables.RowPosition{}, end,
+		0, 0, 0, prefetched{}
 }
 
 // rescanNext reads the next page of a rescan, and says when it was the last.

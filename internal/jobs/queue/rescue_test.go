@@ -45,7 +45,8 @@ func TestNothingIsRescuedWhileWritesFail(t *testing.T) {
 			}
 			defer full.Close()
 			full.SetMaxOpenConns(1) // the limit is a connection's
-			other := open1(t, &jobstest.Database{DB: full}, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip,
+			other := open1(t, &jobstest.Database{DB: full}, tables.Options{Registry: tablestest.Registry(),
+				Mode:          tables.Skip,
 				DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed})
 			if _, err := other.Claim(t.Context(), askMany); err != nil { // it has prepared what it needs
 				t.Fatal(err)
@@ -88,7 +89,8 @@ func TestNothingIsRescuedBecauseTheDatabasesClockJumped(t *testing.T) {
 			if n, err := f.rescued(other); n != 0 || err != nil {
 				t.Fatalf("%d rescued, %v", n, err)
 			}
-			if _, err := other.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "host:2:y"}); err != nil { // an idle worker's look
+			// an idle worker's look
+			if _, err := other.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "host:2:y"}); err != nil {
 				t.Fatal(err)
 			}
 			f.Clock.Ahead += time.Hour

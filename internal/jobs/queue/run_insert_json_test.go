@@ -17,7 +17,8 @@ import (
 // common form: results, a UUID with quotes, types that are rare.
 func (f *fixture) mixedEnds() (ends []jobs.Settlement) {
 	f.fill(30, func(i int) jobs.Spec {
-		return tablestest.Job(fmt.Sprintf(`{"n":%d,"text":"\t<b>it's\\n\\u0000 \\\\ grün 🎉</b>"}`, i)).Named(fmt.Sprintf("plain-%d", i))
+		return tablestest.Job(fmt.Sprintf(`{"n":%d,"text":"\t<b>it's\\n\\u0000 \\\\ grün 🎉</b>"}`, i)).Named(
+			fmt.Sprintf("plain-%d", i))
 	})
 	f.fill(20, func(i int) jobs.Spec { return tablestest.Job(`{}`).Named(fmt.Sprintf("empty-%d", i)) })
 	f.fill(5, func(i int) jobs.Spec { return tablestest.Job(`{}`).Named(fmt.Sprintf(`it's "\%d`, i)) })
@@ -34,7 +35,8 @@ func (f *fixture) mixedEnds() (ends []jobs.Settlement) {
 // history is what the runs hold, but for times and claims.
 func (f *fixture) history(t *testing.T) (lines []string) {
 	t.Helper()
-	if err := f.DB.Select(&lines, "SELECT CONCAT_WS('|', uuid, type, queue, attempt, outcome, worker, LENGTH(lease), duration_ms, wait_ms, error, result, data) FROM cmsjobs_runs ORDER BY uuid"); err != nil {
+	if err := f.DB.Select(&lines, "SELECT CONCAT_WS('|', uuid, type, queue, attempt, outcome, worker, LENGTH(lease), "+
+		"duration_ms, wait_ms, error, result, data) FROM cmsjobs_runs ORDER BY uuid"); err != nil {
 		t.Fatal(err)
 	}
 	return lines
@@ -61,7 +63,8 @@ func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
 		t.Errorf("JSON wrote %d lines\n%q\nVALUES wrote\n%q", len(inJSON), inJSON, inValues)
 	}
 	f.tables.JSONTable = true
-	if statements, _ := f.tables.FewInsertions(make([]tables.RunRow, tables.FewAlike), "1"); len(statements) != 1 || !strings.Contains(statements[0], "JSON_TABLE") {
+	if statements, _ := f.tables.FewInsertions(make([]tables.RunRow, tables.FewAlike), "1"); len(statements) != 1 ||
+		!strings.Contains(statements[0], "JSON_TABLE") {
 		t.Errorf("lines that are alike are written by %q", statements)
 	}
 }

@@ -37,7 +37,8 @@ func (s *Store) between(l *scanCursor, from, to tables.RowPosition, state string
 	a, aArgs := s.tables.After(from)
 	b, bArgs := s.tables.UpTo(to)
 	args := append(append([]any{l.queue}, aArgs...), bArgs...)
-	return tables.CandidateQuery{Where: "queue = ?" + s.tables.Layout.Class(l.priority) + a + b + " AND " + state, Args: args, Order: s.tables.OrderBy(), Hint: s.tables.IndexHint(), Limit: limit}
+	return tables.CandidateQuery{Where: "queue = ?" + s.tables.Layout.Class(l.priority) + a + b + " AND " + state,
+		Args: args, Order: s.tables.OrderBy(), Hint: s.tables.IndexHint(), Limit: limit}
 }
 
 // cursorOf returns the scan cursor of a queue and priority, made on first use.
@@ -47,7 +48,8 @@ func (s *Store) cursorOf(queue string, priority int) *scanCursor {
 		if len(s.cursors) > 1000 { // a program gives each job another priority
 			clear(s.cursors)
 		}
-		s.cursors[key] = &scanCursor{queue: queue, priority: priority, next: s.tables.Options.Clock().Add(rescanInterval)}
+		s.cursors[key] = &scanCursor{queue: queue, priority: priority,
+			next: s.tables.Options.Clock().Add(rescanInterval)}
 	}
 	return s.cursors[key]
 }
@@ -61,7 +63,8 @@ func (s *Store) classesOf(queue string) *classes {
 
 // waitingClasses lists the classes of priority in a queue. They are read again
 // as often as that is cheap, or where again says so; fresh says that they just were.
-func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (priorities []int, fresh bool, err error) {
+func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (priorities []int, fresh bool,
+	err error) {
 	c := s.classesOf(queue)
 	begun := s.tables.Options.Clock()
 	if !again && begun.Before(c.next) {
@@ -73,7 +76,8 @@ func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (p
 		err := r.Scan(&p)
 		found = append(found, p)
 		return err
-	}, "SELECT DISTINCT priority FROM "+s.tables.Layout.Table().Name+s.tables.IndexHint()+" WHERE queue = ? AND "+s.tables.Layout.Waiting()+" ORDER BY priority DESC", queue)
+	}, "SELECT DISTINCT priority FROM "+s.tables.Layout.Table().Name+s.tables.IndexHint()+" WHERE queue = ? AND "+
+		s.tables.Layout.Waiting()+" ORDER BY priority DESC", queue)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading the priorities that wait on %s: %w", queue, err)
 	}

@@ -104,7 +104,8 @@ func (s *Store) settleWithoutData(ctx context.Context, e pendingSettlement, resu
 	}
 	err := s.settle(ctx, []pendingSettlement{less}, results, nil)
 	if err == nil && !e.bare && results[e.index] == nil {
-		s.tables.Options.Logger.Warn("database refused the result or log lines of a run; its outcome is written without them", "event", "job.result_refused",
+		s.tables.Options.Logger.Warn("database refused the result or log lines of a run; its outcome is written "+
+			"without them", "event", "job.result_refused",
 			"type", e.Claimed.Job.Type, "id", e.Claimed.Job.ID, "uuid", e.Claimed.Job.UUID, "error", reason)
 	}
 	return err

@@ -105,7 +105,8 @@ func (s *Store) releasedDue() string {
 	t := s.tables.Layout.Table()
 	length := int64(s.tables.LeaseLength().Seconds())
 	mark := t.Locked.FromExpr(fmt.Sprintf("%s + %d", s.tables.SecondsNow(), s.tables.LeaseMark(0, length)))
-	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.tables.SecondsNow() + " + 1 ELSE " + t.Due.Seconds() + " END"
+	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.tables.SecondsNow() + " + 1 ELSE " +
+		t.Due.Seconds() + " END"
 }
 
 // triedRenewals are the values that unanswered renewals of the row may have
@@ -124,7 +125,8 @@ func (s *Store) write(ctx context.Context, t tables.Transaction, ends []pendingS
 	if err := s.deleteAndRelease(ctx, t, ends); err != nil {
 		return err
 	}
-	for _, step := range []func(context.Context, tables.Tx, []pendingSettlement) error{s.recordRuns, s.releasePermits, s.freeKeys,
+	for _, step := range []func(context.Context, tables.Tx, []pendingSettlement) error{s.recordRuns, s.releasePermits,
+		s.freeKeys,
 		s.storeLines, s.dropCancels, s.recordWaits} {
 		if err := step(ctx, t.Own, ends); err != nil {
 			return err
@@ -150,7 +152,8 @@ func (s *Store) freeKeys(ctx context.Context, q tables.Tx, ends []pendingSettlem
 	// A key is committed with its job, so one that is not there now is none of
 	// these jobs'. Mostly there are none at all.
 	var one int
-	if found, err := s.tables.QueryRow(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil || !found {
+	if found, err := s.tables.QueryRow(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil ||
+		!found {
 		return err
 	}
 	in, args := s.tables.Dialect.In("job_id", gone)

@@ -39,7 +39,9 @@ func leaseName(l jobs.Lease) string {
 // was lost: the history knows their lease.
 func (s *Store) withoutSettled(ctx context.Context, ends []pendingSettlement) ([]pendingSettlement, error) {
 	s.mu.Lock()
-	repeated := len(s.unclear) > 0 && slices.ContainsFunc(ends, func(e pendingSettlement) bool { return s.unclear[leaseName(e.Claimed.Lease)] })
+	repeated := len(s.unclear) > 0 && slices.ContainsFunc(ends, func(e pendingSettlement) bool {
+		return s.unclear[leaseName(e.Claimed.Lease)]
+	})
 	s.mu.Unlock()
 	if !repeated {
 		return ends, nil
@@ -62,7 +64,8 @@ func (s *Store) withoutSettled(ctx context.Context, ends []pendingSettlement) ([
 // written asks the history whether it knows the end's lease.
 func (s *Store) written(ctx context.Context, e pendingSettlement) (bool, error) {
 	var n int
-	found, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND job_id = ? AND lease = ?",
+	found, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&n}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND "+
+		"job_id = ? AND lease = ?",
 		e.Claimed.Job.UUID, e.Claimed.Lease.ID, tables.RandomPart(tables.TokenOf(e.Claimed.Lease)))
 	if err != nil {
 		return false, fmt.Errorf("asking whether jobs were settled: %w", err)

@@ -26,7 +26,8 @@ func (s *Store) plainly(ends []pendingSettlement, n *next) (x plainEnd, ok bool)
 	}
 	for _, e := range ends {
 		entry, known := s.tables.Options.Registry.Lookup(e.Claimed.Job.Type)
-		if !known || entry.Policy.Limit > 0 || e.Outcome != jobs.Completed || len(e.Claimed.Duplicates)+len(e.FollowUps)+len(e.Lines) > 0 {
+		if !known || entry.Policy.Limit > 0 || e.Outcome != jobs.Completed || len(e.Claimed.Duplicates)+
+			len(e.FollowUps)+len(e.Lines) > 0 {
 			return x, false
 		}
 	}
@@ -97,8 +98,10 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 		from, more = tables.Unnested(x.lines)
 		from += " JOIN gone ON gone.id = t.j"
 	}
-	insertion := "INSERT INTO cmsjobs_runs (" + tables.AllRunColumns + ") SELECT " + values + " FROM " + from + " RETURNING job_id"
-	with := "WITH gone AS (" + drop + " RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT id FROM gone)), ended AS (" + insertion + ")"
+	insertion := "INSERT INTO cmsjobs_runs (" + tables.AllRunColumns + ") SELECT " + values + " FROM " + from +
+		" RETURNING job_id"
+	with := "WITH gone AS (" + drop + " RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT " +
+		"id FROM gone)), ended AS (" + insertion + ")"
 	answer := " SELECT 'settled', job_id FROM ended"
 	args = append(args, more...)
 	if x.next != nil {
@@ -124,10 +127,12 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 		answer += fmt.Sprintf(" UNION ALL SELECT 'claimed', %d FROM DUAL WHERE taken = 1", x.next.row.ID)
 		args = append(args, more...)
 	}
-	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.tables.MillisNow() + "; DECLARE taken INT DEFAULT 0; " +
+	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.tables.MillisNow() +
+		"; DECLARE taken INT DEFAULT 0; " +
 		"DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; " +
 		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + strings.Join(insertions, "; ") +
-		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " + taking + "COMMIT; " +
+		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " +
+		taking + "COMMIT; " +
 		answer + "; ELSE ROLLBACK; END IF; END", args
 }
 
@@ -143,7 +148,8 @@ func (s *Store) settleTogether(ctx context.Context, ends []pendingSettlement, re
 		if !errors.Is(err, errRefused) {
 			return err
 		}
-		s.tables.Options.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement", "error", err)
+		s.tables.Options.Logger.Debug("jobs are settled statement by statement", "event", "store.plain_settlement",
+			"error", err)
 	}
 	return s.tables.InTx(ctx, "settling jobs", func(t tables.Transaction) error {
 		if err := s.write(ctx, t, ends); err != nil {
@@ -184,7 +190,8 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	drop, args := x.drop.statement(s.tables.Dialect)
 	insertions, more := s.tables.FewInsertions(x.lines, "@ended")
 	free, _ := s.tables.Dialect.RowsBy("job_id", x.drop.ids)
-	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.tables.MillisNow(), len(x.drop.ids))},
+	statements := slices.Concat([]string{"START TRANSACTION", drop, database.Guard("@ended", s.tables.MillisNow(),
+		len(x.drop.ids))},
 		insertions, []string{"DELETE FROM cmsjobs_unique WHERE " + free})
 	args = append(args, more...)
 	taken := 0 // where the claim's answer is

@@ -31,7 +31,8 @@ func withoutData(e pendingSettlement, reason error) (pendingSettlement, bool) {
 		x.Claimed.Payload = []byte(inASCII(tables.ValidText(string(x.Claimed.Payload)), ""))
 	case len(x.FollowUps) > 0:
 		x.Outcome, x.FollowUps = jobs.Failed, nil
-		x.Error = inASCII(tables.CutWord("the job was done, but the jobs that should follow it are refused: "+tables.FirstLine(reason.Error())), "?")
+		x.Error = inASCII(tables.CutWord("the job was done, but the jobs that should follow it are refused: "+
+			tables.FirstLine(reason.Error())), "?")
 	default:
 		return e, false
 	}

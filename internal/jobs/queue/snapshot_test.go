@@ -34,7 +34,8 @@ func newStream(t *testing.T, engine jobstest.Engine) *stream {
 	}
 	db.MustExec("CREATE DATABASE flow")
 	db.Close()
-	if db, err = database.Connect(context.Background(), database.ConnectOptions{DSN: server.MySQLDSN("flow")}); err != nil {
+	if db, err = database.Connect(context.Background(), database.ConnectOptions{
+		DSN: server.MySQLDSN("flow")}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
@@ -57,7 +58,8 @@ func (f *stream) round() {
 	f.T.Helper()
 	f.fill(perRound, func(int) jobs.Spec { return tablestest.Job(`{}`) })
 	begun := time.Now()
-	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: perRound, Lease: time.Minute})
+	got, err := f.Claim(context.Background(), jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"},
+		Limit: perRound, Lease: time.Minute})
 	f.took = append(f.took, time.Since(begun))
 	if err != nil || len(got) != perRound {
 		f.T.Fatalf("%d of %d claimed, %v", len(got), perRound, err)
@@ -101,12 +103,15 @@ func testClaimsBesideALongSnapshot(t *testing.T, engine jobstest.Engine) {
 		held.round()
 	}
 	var history int
-	if err := held.DB.Get(&history, "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = 'trx_rseg_history_len'"); err != nil || history < done {
+	if err := held.DB.Get(&history, "SELECT COUNT FROM information_schema.INNODB_METRICS WHERE NAME = "+
+		"'trx_rseg_history_len'"); err != nil || history < done {
 		t.Errorf("the snapshot holds only %d old versions after %d jobs: %v", history, done*perRound, err)
 	}
-	t.Logf("%d jobs each in %v, %d old versions held: p50 %v beside the snapshot, %v without; p99 %v and %v", done*perRound, time.Since(begun).Round(time.Second), history,
+	t.Logf("%d jobs each in %v, %d old versions held: p50 %v beside the snapshot, %v without; p99 %v and %v",
+		done*perRound, time.Since(begun).Round(time.Second), history,
 		held.percentile(50), free.percentile(50), held.percentile(99), free.percentile(99))
 	if full && held.percentile(99) > 2*free.percentile(99) {
-		t.Errorf("a claim beside the snapshot takes %v at the 99th percentile, without it %v", held.percentile(99), free.percentile(99))
+		t.Errorf("a claim beside the snapshot takes %v at the 99th percentile, without it %v", held.percentile(99),
+			free.percentile(99))
 	}
 }

@@ -26,7 +26,8 @@ func TestManyOpenAFreshSQLiteDatabaseAtOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer cms.Close()
-	if _, err := cms.Exec("CREATE TABLE pages (id INTEGER PRIMARY KEY); INSERT INTO pages VALUES (1), (2)"); err != nil {
+	if _, err := cms.Exec(
+		"CREATE TABLE pages (id INTEGER PRIMARY KEY); INSERT INTO pages VALUES (1), (2)"); err != nil {
 		t.Fatal(err)
 	}
 	reading, err := cms.Query("SELECT id FROM pages") // holds its lock until it is closed

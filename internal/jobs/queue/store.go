@@ -163,7 +163,8 @@ type claim struct {
 }
 
 func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
-	return &claim{s: s, r: r, token: tables.NewToken(r.Worker), freePermits: map[string]int{}, absorbed: map[int64]bool{}}
+	return &claim{s: s, r: r, token: tables.NewToken(r.Worker), freePermits: map[string]int{},
+		absorbed: map[int64]bool{}}
 }
 
 func (c *claim) want() int { return c.r.Limit - len(c.taken) }

@@ -25,7 +25,8 @@ func (s *Store) LastTicks(ctx context.Context, since time.Time) (map[string]time
 		err := r.Scan(&entry, &tick)
 		last[entry] = tables.UnixMilli(tick)
 		return err
-	}, "SELECT entry, MAX(tick) FROM cmsjobs_ticks WHERE at >= ? AND outcome <> 'manual' GROUP BY entry", since.UnixMilli())
+	}, "SELECT entry, MAX(tick) FROM cmsjobs_ticks WHERE at >= ? AND outcome <> 'manual' GROUP BY entry",
+		since.UnixMilli())
 	if err != nil {
 		return nil, fmt.Errorf("reading the last ticks: %w", err)
 	}
@@ -39,7 +40,9 @@ const tickedWithin = 24 * time.Hour
 // that was run by hand does not count.
 func (s *Store) Ticked(ctx context.Context, uuid string) (bool, error) {
 	var n int
-	query := fmt.Sprintf("SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'", s.tables.MillisNow(), tickedWithin.Milliseconds())
+	query := fmt.Sprintf(
+		"SELECT COUNT(*) FROM cmsjobs_ticks WHERE at >= %s - %d AND uuid = ? AND outcome = 'enqueued'",
+		s.tables.MillisNow(), tickedWithin.Milliseconds())
 	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&n}, query, uuid); err != nil {
 		return false, fmt.Errorf("asking who enqueued the job %s: %w", uuid, err)
 	}
@@ -52,7 +55,8 @@ var errTaken = errors.New("the tick is taken")
 // TakeTick implements schedule.Ticker: the primary key (entry, tick) decides
 // who wins. The tick is inserted first and the whole transaction dies with a
 // duplicate, as PostgreSQL wants it.
-func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec) (receipt jobs.Receipt, won bool, err error) {
+func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec) (receipt jobs.Receipt, won bool,
+	err error) {
 	var prepared []jobs.Spec
 	uuid := ""
 	if job != nil {
@@ -66,7 +70,8 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 		uuid = prepared[0].UUID
 	}
 	err = s.tables.InTx(ctx, "taking a tick of "+t.Entry, func(x tables.Transaction) error {
-		_, err := s.tables.Exec(ctx, x.Own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES (?,?,?,?,?,?)",
+		_, err := s.tables.Exec(ctx, x.Own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES "+
+			"(?,?,?,?,?,?)",
 			t.Entry, t.Tick.UnixMilli(), t.At.UnixMilli(), uuid, t.Outcome, tables.CutWord(t.Note))
 		if database.IsDuplicate(err) {
 			return errTaken
@@ -138,7 +143,8 @@ func (s *Store) SaveChange(ctx context.Context, entry string, c *jobs.ScheduleEd
 	if len(c.Data) > 0 {
 		data = string(c.Data)
 	}
-	statement := s.tables.Dialect.Upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+s.tables.MillisNow()+")", "name", "cron", "paused", "data", "changed_at")
+	statement := s.tables.Dialect.Upsert("cmsjobs_schedules", "name, cron, paused, data, changed_at", "(?,?,?,?,"+
+		s.tables.MillisNow()+")", "name", "cron", "paused", "data", "changed_at")
 	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, statement, entry, cron, paused, data); err != nil {
 		return fmt.Errorf("changing the schedule entry %s: %w", entry, err)
 	}
@@ -188,7 +194,8 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 	}, fmt.Sprintf(`SELECT t.entry, t.tick, t.at, t.uuid, t.outcome, t.note,
 		(SELECT r.outcome FROM cmsjobs_runs r WHERE r.uuid = t.uuid ORDER BY r.id DESC LIMIT 1),
 		(SELECT r.duration_ms FROM cmsjobs_runs r WHERE r.uuid = t.uuid ORDER BY r.id DESC LIMIT 1)
-		FROM (SELECT * FROM cmsjobs_ticks WHERE %s ORDER BY %s LIMIT %d OFFSET %d) t ORDER BY %s`, where, order, limit+1, max(p.Offset, 0), order), args...)
+		FROM (SELECT * FROM cmsjobs_ticks WHERE %s ORDER BY %s LIMIT %d OFFSET %d) t ORDER BY %s`, where, order,
+		limit+1, max(p.Offset, 0), order), args...)
 	if err != nil {
 		return list, fmt.Errorf("listing ticks: %w", err)
 	}
@@ -207,7 +214,8 @@ func tickCursor(cursor string) (where string, args []any, err error) {
 		at, err1 := strconv.ParseInt(parts[0], 10, 64)
 		tick, err2 := strconv.ParseInt(parts[1], 10, 64)
 		if err1 == nil && err2 == nil {
-			return fmt.Sprintf(" AND (at < %d OR at = %d AND (entry > ? OR entry = ? AND tick < %d))", at, at, tick), []any{parts[2], parts[2]}, nil
+			return fmt.Sprintf(" AND (at < %d OR at = %d AND (entry > ? OR entry = ? AND tick < %d))", at, at, tick),
+				[]any{parts[2], parts[2]}, nil
 		}
 	}
 	return "", nil, fmt.Errorf("the cursor is not ours: %w", jobs.ErrInvalid)

@@ -91,7 +91,8 @@ func (s *Store) touchEntries(ctx context.Context, list []seenEntry, now time.Tim
 	for i, e := range list {
 		parts[i], args = "entry = ? AND cron = ?", append(args, e.name, e.cron)
 	}
-	touch := "UPDATE cmsjobs_schedule_seen SET back_at = CASE WHEN last_at < ? THEN ? ELSE back_at END, last_at = ? WHERE "
+	touch := "UPDATE cmsjobs_schedule_seen SET back_at = CASE WHEN last_at < ? THEN ? ELSE back_at END, last_at = ? " +
+		"WHERE "
 	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, touch+strings.Join(parts, " OR "), args...); err != nil {
 		return fmt.Errorf("noting that schedule entries are there: %w", err)
 	}

@@ -22,13 +22,16 @@ func TestTickedKnowsTheSchedulesJobs(t *testing.T) {
 			j := tablestest.Job("{}")
 			uuids := map[string]string{}
 			for i, outcome := range []string{"enqueued", "manual"} {
-				receipt, won, err := f.TakeTick(bg, jobs.TickRecord{Entry: "e", Tick: now.Add(time.Duration(i) * time.Second), At: now, Outcome: outcome}, &j)
+				receipt, won,
+					err := f.TakeTick(bg, jobs.TickRecord{Entry: "e", Tick: now.Add(time.Duration(i) * time.Second),
+					At: now, Outcome: outcome}, &j)
 				if err != nil || !won {
 					t.Fatal(won, err)
 				}
 				uuids[outcome] = receipt.UUID
 			}
-			for uuid, want := range map[string]bool{uuids["enqueued"]: true, uuids["manual"]: false, "another": false, "": false} {
+			for uuid, want := range map[string]bool{uuids["enqueued"]: true, uuids["manual"]: false, "another": false,
+				"": false} {
 				if got, err := f.Ticked(bg, uuid); got != want || err != nil {
 					t.Errorf("%q: %v, %v", uuid, got, err)
 				}

@@ -19,7 +19,8 @@ func (s *Store) recordWaits(ctx context.Context, q tables.Tx, ends []pendingSett
 		if e.Outcome != jobs.Released || e.WaitsFor == "" {
 			continue
 		}
-		statement := s.tables.Dialect.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+s.tables.MillisNow()+")",
+		statement := s.tables.Dialect.Upsert("cmsjobs_waits", "job_id, queue, dependency, at", "(?, ?, ?, "+
+			s.tables.MillisNow()+")",
 			"job_id", "queue", "dependency", "at")
 		if _, err := s.tables.Exec(ctx, q, statement, e.Claimed.Lease.ID, e.Claimed.Job.Queue, e.WaitsFor); err != nil {
 			return fmt.Errorf("noting that %s waits for %s: %w", e.Claimed.Job.Type, e.WaitsFor, err)
@@ -75,7 +76,8 @@ func (s *Store) waiting(ctx context.Context, dependency string) (map[int64]strin
 		err := r.Scan(&id, &queue)
 		rows[id] = queue
 		return err
-	}, fmt.Sprintf("SELECT job_id, queue FROM cmsjobs_waits WHERE dependency = ? ORDER BY job_id LIMIT %d", maxWoken), dependency)
+	}, fmt.Sprintf("SELECT job_id, queue FROM cmsjobs_waits WHERE dependency = ? ORDER BY job_id LIMIT %d", maxWoken),
+		dependency)
 	if err != nil {
 		return nil, fmt.Errorf("looking for jobs that wait for %s: %w", dependency, err)
 	}

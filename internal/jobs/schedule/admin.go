@@ -29,7 +29,8 @@ func (s *Scheduler) Schedules(ctx context.Context) ([]jobs.ScheduleRecord, error
 	var list []jobs.ScheduleRecord
 	for _, entry := range s.c.Entries {
 		e := entry.changed(changes[entry.Name])
-		r := jobs.ScheduleRecord{Name: e.Name, Type: e.Job.Type, Queue: e.Job.Queue, Cron: e.Cron, Zone: zone.String(), Data: e.Job.Data,
+		r := jobs.ScheduleRecord{Name: e.Name, Type: e.Job.Type, Queue: e.Job.Queue, Cron: e.Cron, Zone: zone.String(),
+			Data:   e.Job.Data,
 			Paused: e.Paused, CatchUp: string(e.policy())}
 		_, r.Changed = changes[e.Name]
 		if calendar, err := ParseCalendar(e.Cron); err == nil && !e.Paused {

@@ -65,7 +65,8 @@ func (c Calendar) walk(after, until time.Time, zone *time.Location, yield func(t
 	local := after.In(zone)
 	last := time.Time{}
 	// From the day before: its last tick may lie behind a gap at midnight.
-	for day := (date{local.Year(), local.Month(), local.Day() - 1}).normal(); !day.begins(zone).After(until); day = day.next() {
+	for day := (date{local.Year(), local.Month(), local.Day() - 1}).normal(); !day.begins(zone).After(until); day =
+		day.next() {
 		if !c.onDay(day) {
 			continue
 		}

@@ -17,10 +17,13 @@ func zone(t testing.TB, name string) *time.Location {
 // A daily entry runs exactly once on every calendar day, in every zone, also
 // when its time does not exist or exists twice.
 func TestADailyEntryRunsOnceOnEveryCalendarDay(t *testing.T) {
-	for _, name := range []string{"UTC", "America/New_York", "Asia/Ho_Chi_Minh", "Australia/Lord_Howe", "Europe/Berlin", "Africa/Cairo", "America/Sao_Paulo",
-		"America/Havana", "Asia/Tehran", "Pacific/Auckland", "America/Santiago", "Africa/Casablanca", "Asia/Beirut", "America/St_Johns", "Antarctica/Troll"} {
+	for _, name := range []string{"UTC", "America/New_York", "Asia/Ho_Chi_Minh", "Australia/Lord_Howe",
+		"Europe/Berlin", "Africa/Cairo", "America/Sao_Paulo",
+		"America/Havana", "Asia/Tehran", "Pacific/Auckland", "America/Santiago", "Africa/Casablanca", "Asia/Beirut",
+		"America/St_Johns", "Antarctica/Troll"} {
 		z := zone(t, name)
-		for _, expression := range []string{"0 2 * * *", "0 0 * * *", "15 2 * * *", "30 1 * * *", "45 23 * * *", "0 3 * * *"} {
+		for _, expression := range []string{"0 2 * * *", "0 0 * * *", "15 2 * * *", "30 1 * * *", "45 23 * * *",
+			"0 3 * * *"} {
 			c, err := ParseCalendar(expression)
 			if err != nil {
 				t.Fatal(err)
@@ -46,7 +49,8 @@ func TestADailyEntryRunsOnceOnEveryCalendarDay(t *testing.T) {
 
 func TestTimesInGapAndFold(t *testing.T) {
 	for _, c := range []struct{ zone, expression, day, want string }{
-		{"America/New_York", "30 2 * * *", "2026-03-08", "2026-03-08T03:00:00-04:00"}, // does not exist: first instant after
+		// does not exist: first instant after
+		{"America/New_York", "30 2 * * *", "2026-03-08", "2026-03-08T03:00:00-04:00"},
 		{"America/New_York", "30 1 * * *", "2026-11-01", "2026-11-01T01:30:00-04:00"}, // comes twice: the first
 		{"Europe/Berlin", "0 2 * * *", "2026-03-29", "2026-03-29T03:00:00+02:00"},
 		{"Europe/Berlin", "0 2 * * *", "2026-10-25", "2026-10-25T02:00:00+02:00"},
@@ -110,7 +114,8 @@ func TestADayThatAZoneLeavesOutHasNoTick(t *testing.T) {
 // Whatever the cuts, the parts of a span hold the ticks of the whole.
 func TestSpansAddUp(t *testing.T) {
 	z := zone(t, "Australia/Lord_Howe")
-	for _, expression := range []string{"0 2 * * *", "*/7 * * * *", "15 */6 * * *", "0 0 1 * 1", "@every 37m", "@hourly"} {
+	for _, expression := range []string{"0 2 * * *", "*/7 * * * *", "15 */6 * * *", "0 0 1 * 1", "@every 37m",
+		"@hourly"} {
 		c, err := ParseCalendar(expression)
 		if err != nil {
 			t.Fatal(err)

@@ -53,7 +53,8 @@ func (w *world) store(t testing.TB) *queue.Store {
 	t.Helper()
 	r := jobs.NewRegistry()
 	jobs.Handle(r, w.jobType, func(context.Context, jobs.Job, map[string]string) error { return nil })
-	s, err := queue.Open(context.Background(), w.db.DB, tables.Options{Registry: r, DatabaseClock: w.now, Mode: tables.CAS})
+	s, err := queue.Open(context.Background(), w.db.DB, tables.Options{Registry: r, DatabaseClock: w.now,
+		Mode: tables.CAS})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,9 +85,11 @@ var zones = []string{"UTC", "America/New_York", "Asia/Ho_Chi_Minh", "Australia/L
 // that it has twice, one in Lord Howe's half hour, and one of every hour.
 func timetable(zone string) []schedule.Entry {
 	var list []schedule.Entry
-	for name, cron := range map[string]string{"daily": "0 2 * * *", "half": "15 2 * * *", "fold": "30 1 * * *", "hourly": "0 * * * *"} {
+	for name, cron := range map[string]string{"daily": "0 2 * * *", "half": "15 2 * * *", "fold": "30 1 * * *",
+		"hourly": "0 * * * *"} {
 		name = zone + " " + name
-		list = append(list, schedule.Entry{Name: name, Cron: cron, Job: jobs.Spec{Type: "test.work", Data: fmt.Appendf(nil, `{"entry":%q}`, name)},
+		list = append(list, schedule.Entry{
+			Name: name, Cron: cron, Job: jobs.Spec{Type: "test.work", Data: fmt.Appendf(nil, `{"entry":%q}`, name)},
 			Policy: schedule.All, CatchUp: 24 * time.Hour})
 	}
 	return list
@@ -123,7 +126,8 @@ func expected(t testing.TB, start, end time.Time) map[string]int {
 // again says that the wall showed this time already, an hour or half of it ago.
 func again(at time.Time, zone *time.Location) bool {
 	wall := at.In(zone).Format("15:04")
-	return at.Add(-time.Hour).In(zone).Format("15:04") == wall || at.Add(-30*time.Minute).In(zone).Format("15:04") == wall
+	return at.Add(-time.Hour).In(zone).Format("15:04") == wall ||
+		at.Add(-30*time.Minute).In(zone).Format("15:04") == wall
 }
 
 func jumped(local time.Time) bool {
@@ -144,7 +148,8 @@ type ticker = schedule.Ticker
 // simulate lets five instances with separate clocks live through a time:
 // they ring at their own minutes, all at once or apart, and are killed in the
 // middle of what they do.
-func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge func(*queue.Store) ticker) (rings, kills int64) {
+func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge func(*queue.Store) ticker) (rings,
+	kills int64) {
 	var killed, rung atomic.Int64
 	random := rand.New(rand.NewPCG(1, 2))
 	var instances []*instance
@@ -156,10 +161,12 @@ func simulate(t testing.TB, w *world, end time.Time, step time.Duration, judge f
 	}
 	for _, zone := range zones { // what lies before the month was looked at
 		for _, e := range timetable(zone) {
-			if _, err := instances[0].store.FirstSeen(context.Background(), map[string]string{e.Name: e.Cron}); err != nil {
+			if _, err := instances[0].store.FirstSeen(context.Background(), map[string]string{
+				e.Name: e.Cron}); err != nil {
 				t.Fatal(err)
 			}
-			if _, won, err := instances[0].store.TakeTick(context.Background(), jobs.TickRecord{Entry: e.Name, Tick: w.now(), At: w.now(), Outcome: "skipped"}, nil); err != nil || !won {
+			if _, won, err := instances[0].store.TakeTick(context.Background(), jobs.TickRecord{
+				Entry: e.Name, Tick: w.now(), At: w.now(), Outcome: "skipped"}, nil); err != nil || !won {
 				t.Fatal(won, err)
 			}
 		}
@@ -227,7 +234,8 @@ func (in *instance) restart(t testing.TB) {
 // SQLite and PostgreSQL see the days around each, and the whole month with CMSJOBS_SOAK=1.
 func TestFiveSchedulersOverAMonth(t *testing.T) {
 	month := [2]time.Time{time.Date(2026, 3, 7, 0, 30, 0, 0, time.UTC), time.Date(2026, 4, 7, 0, 30, 0, 0, time.UTC)}
-	spring, autumn := [2]time.Time{month[0], month[0].AddDate(0, 0, 2)}, [2]time.Time{month[1].AddDate(0, 0, -4), month[1]}
+	spring, autumn := [2]time.Time{month[0], month[0].AddDate(0, 0, 2)}, [2]time.Time{
+		month[1].AddDate(0, 0, -4), month[1]}
 	for _, c := range []struct {
 		engine jobstest.Engine
 		part   [2]time.Time

@@ -23,9 +23,11 @@ func TestAnEntryIsOverdueUntilItsTickIsTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			registry := jobs.NewRegistry()
-			jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "some.work"}, func(context.Context, jobs.Job, map[string]any) error { return nil })
+			jobs.Handle(registry, jobs.Kind[map[string]any]{Name: "some.work"},
+				func(context.Context, jobs.Job, map[string]any) error { return nil })
 			now := time.Date(2026, 3, 2, 12, 0, 0, 0, time.UTC)
-			found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs", DatabaseClock: func() time.Time { return now }})
+			found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: registry, DefaultQueue: "cmsjobs",
+				DatabaseClock: func() time.Time { return now }})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -34,14 +36,18 @@ func TestAnEntryIsOverdueUntilItsTickIsTaken(t *testing.T) {
 				t.Fatal(err)
 			}
 			work := jobs.Spec{Type: "some.work"}
-			s, err := schedule.New(schedule.Config{Ticker: store, Edits: store, Newest: history.New(found).NewestTicks, Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
-				Entries: []schedule.Entry{{Name: "nightly", Cron: "0 3 * * *", Job: work}, {Name: "new", Cron: "0 3 * * *", Job: work}, {Name: "paused", Cron: "0 3 * * *", Job: work, Paused: true}}})
+			s, err := schedule.New(schedule.Config{Ticker: store, Edits: store, Newest: history.New(found).NewestTicks,
+				Zone: func(context.Context) (*time.Location, error) { return time.UTC, nil },
+				Entries: []schedule.Entry{{Name: "nightly", Cron: "0 3 * * *", Job: work},
+					{Name: "new", Cron: "0 3 * * *", Job: work}, {Name: "paused", Cron: "0 3 * * *", Job: work,
+						Paused: true}}})
 			if err != nil {
 				t.Fatal(err)
 			}
 			tick := func(entry, outcome string, at time.Time) {
 				t.Helper()
-				if _, _, err := store.TakeTick(t.Context(), jobs.TickRecord{Entry: entry, Tick: at, At: at, Outcome: outcome}, nil); err != nil {
+				if _, _, err := store.TakeTick(t.Context(), jobs.TickRecord{Entry: entry, Tick: at, At: at,
+					Outcome: outcome}, nil); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -58,7 +64,8 @@ func TestAnEntryIsOverdueUntilItsTickIsTaken(t *testing.T) {
 				tick(entry, "enqueued", time.Date(two.Year(), two.Month(), two.Day(), 3, 0, 0, 0, time.UTC))
 			}
 			tick("nightly", "manual", now.Add(-time.Hour)) // by hand is not by the clock
-			if list := late(); len(list) != 1 || list[0].Entry != "nightly" || !list[0].Tick.Equal(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)) {
+			if list := late(); len(list) != 1 || list[0].Entry != "nightly" ||
+				!list[0].Tick.Equal(time.Date(2026, 3, 1, 3, 0, 0, 0, time.UTC)) {
 				t.Errorf("%+v", list)
 			}
 			cron := "0 3 * * *"

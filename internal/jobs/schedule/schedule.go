@@ -126,7 +126,8 @@ func New(c Config) (*Scheduler, error) {
 		case err != nil:
 			return nil, fmt.Errorf("schedule entry %s: %w", e.Name, err)
 		case e.Name == "" || len(e.Name) > 100 || names[e.Name]:
-			return nil, fmt.Errorf("schedule entry %q: names must be there, unique and at most 100 characters long", e.Name)
+			return nil, fmt.Errorf("schedule entry %q: names must be there, unique and at most 100 characters long",
+				e.Name)
 		case e.Job.Check() != nil:
 			return nil, fmt.Errorf("schedule entry %s: %w", e.Name, e.Job.Check())
 		}
@@ -220,7 +221,8 @@ func (e Entry) changed(c jobs.ScheduleEdit) Entry {
 const late = 2 * time.Minute
 
 // tickEntry takes the ticks of one entry that are due.
-func (s *Scheduler) tickEntry(ctx context.Context, e Entry, now time.Time, zone *time.Location, last map[string]time.Time, r *Report) error {
+func (s *Scheduler) tickEntry(ctx context.Context, e Entry, now time.Time, zone *time.Location,
+	last map[string]time.Time, r *Report) error {
 	calendar, err := ParseCalendar(e.Cron)
 	if err != nil {
 		return err
@@ -274,7 +276,8 @@ func (s *Scheduler) recordMissed(ctx context.Context, e Entry, ticks []time.Time
 		ticks = ticks[len(ticks)-missesShown:]
 	}
 	for _, tick := range ticks {
-		record := jobs.TickRecord{Entry: e.Name, Tick: tick, At: now, Outcome: "missed", Note: "nobody was there to take it; a newer one was taken instead"}
+		record := jobs.TickRecord{Entry: e.Name, Tick: tick, At: now, Outcome: "missed",
+			Note: "nobody was there to take it; a newer one was taken instead"}
 		_, won, err := s.c.Ticker.TakeTick(ctx, record, nil)
 		if err != nil {
 			return err
@@ -303,7 +306,8 @@ func (s *Scheduler) take(ctx context.Context, e Entry, tick, now time.Time, zone
 	case !e.Window.Has(now.In(zone)):
 		record.Outcome, record.Note, job = "skipped", "it may run only between "+e.Window.String(), nil
 	case alreadyDone:
-		record.Outcome, record.Note, job = "skipped", e.SkipIfRan+" was done within the last day and causes it by itself", nil
+		record.Outcome, record.Note, job = "skipped", e.SkipIfRan+
+			" was done within the last day and causes it by itself", nil
 	}
 	receipt, won, err := s.c.Ticker.TakeTick(ctx, record, job)
 	if err != nil || !won {

@@ -51,7 +51,8 @@ func TestAnEntryHasNoTicksBeforeItWasThere(t *testing.T) {
 			is("an entry that is added after its moment", w.rings(t, minutely, letter), schedule.Report{})
 			later(time.Minute)
 			letter.Cron = "45 11 * * *"
-			is("an entry that is moved to an earlier moment", w.rings(t, minutely, letter), schedule.Report{Enqueued: 1})
+			is("an entry that is moved to an earlier moment", w.rings(t, minutely, letter), schedule.Report{
+				Enqueued: 1})
 
 			letter.Cron = "10 12 * * *"
 			w.rings(t, letter)

@@ -17,7 +17,8 @@ func ParseWindow(text string) (Window, error) {
 	var fromHour, fromMinute, toHour, toMinute int
 	n, err := fmt.Sscanf(text, "%d:%d-%d:%d", &fromHour, &fromMinute, &toHour, &toMinute)
 	w := Window{fromHour*60 + fromMinute, toHour*60 + toMinute}
-	if err != nil || n != 4 || w.From < 0 || w.From >= 24*60 || w.To < 0 || w.To > 24*60 || fromMinute > 59 || toMinute > 59 || w.From == w.To {
+	if err != nil || n != 4 || w.From < 0 || w.From >= 24*60 || w.To < 0 || w.To > 24*60 || fromMinute > 59 ||
+		toMinute > 59 || w.From == w.To {
 		return Window{}, fmt.Errorf("%q is no window like 01:00-05:00", text)
 	}
 	return w, nil

@@ -45,7 +45,8 @@ func (s *Tables) Arrivals(ctx context.Context, after int64, limit int) ([]Arriva
 
 // LastNumber is the highest number of a row; 0 where there is none.
 func (s *Tables) LastNumber(ctx context.Context) (last int64, err error) {
-	if _, err = s.QueryRow(ctx, s.DB, []any{&last}, "SELECT COALESCE(MAX(id), 0) FROM "+s.Layout.Table().Name); err != nil {
+	if _, err = s.QueryRow(ctx, s.DB, []any{&last}, "SELECT COALESCE(MAX(id), 0) FROM "+
+		s.Layout.Table().Name); err != nil {
 		return 0, fmt.Errorf("reading the newest row of %s: %w", s.Layout.Table().Plain, err)
 	}
 	return last, nil

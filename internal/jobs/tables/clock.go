@@ -67,7 +67,8 @@ func (s *Tables) sawClock(database time.Time, resolution time.Duration, before, 
 	}
 	r.jump = ClockJump{At: after, By: by}
 	r.rest(s.Options.Clock(), r.length)
-	s.Options.Logger.Warn("the database's clock jumped; no lease counts as lost for the length of one lease", "event", "database.clock_jumped",
+	s.Options.Logger.Warn("the database's clock jumped; no lease counts as lost for the length of one lease", "event",
+		"database.clock_jumped",
 		"by_ms", by.Milliseconds(), "wait_ms", r.length.Milliseconds())
 }
 

@@ -49,6 +49,7 @@ func (s *Tables) readFailed(ctx context.Context) error {
 		return err
 	}
 	_, uuid := have["uuid"]
-	s.Failed = FailedTable{Name: s.Dialect.Ident(plain), UUID: uuid, FailedAt: s.momentOf(have["failed_at"]), ColumnType: have["failed_at"].kind}
+	s.Failed = FailedTable{Name: s.Dialect.Ident(plain), UUID: uuid, FailedAt: s.momentOf(have["failed_at"]),
+		ColumnType: have["failed_at"].kind}
 	return nil
 }

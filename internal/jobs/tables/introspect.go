@@ -67,7 +67,8 @@ func (s *Tables) momentOf(c column) TimeColumn {
 	switch {
 	case strings.Contains(c.kind, "with time zone"):
 		m.Kind = zonedInstant
-	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.Dialect.LooseTypes && strings.Contains(c.kind, "text"):
+	case strings.Contains(c.kind, "time"), strings.Contains(c.kind, "date"), s.Dialect.LooseTypes &&
+		strings.Contains(c.kind, "text"):
 		m.Kind = WallClock
 	}
 	return m

@@ -21,7 +21,8 @@ func (t *extended) Class(priority int) string {
 }
 
 func (t *extended) Expired(now string, retryAfter int64) string {
-	return "status = 'processing' AND (" + t.Locked.Name + " IS NULL OR " + t.Locked.Name + " < " + t.Locked.FromExpr(fmt.Sprintf("%s - %d", now, retryAfter)) + ")"
+	return "status = 'processing' AND (" + t.Locked.Name + " IS NULL OR " + t.Locked.Name + " < " +
+		t.Locked.FromExpr(fmt.Sprintf("%s - %d", now, retryAfter)) + ")"
 }
 
 func (t *extended) Unchanged(c *Candidate) (string, []any) {
@@ -29,7 +30,8 @@ func (t *extended) Unchanged(c *Candidate) (string, []any) {
 	if c.Locked.Valid {
 		lock = t.Locked.Name + " = " + t.Locked.FromUnix(c.Locked.Int64)
 	}
-	cond := fmt.Sprintf("attempts = %d AND status = '%s' AND %s", c.Attempts, strings.ReplaceAll(c.Status, "'", ""), lock)
+	cond := fmt.Sprintf("attempts = %d AND status = '%s' AND %s", c.Attempts, strings.ReplaceAll(c.Status, "'", ""),
+		lock)
 	if !c.Token.Valid {
 		return cond + " AND locked_by IS NULL", nil
 	}
@@ -37,7 +39,8 @@ func (t *extended) Unchanged(c *Candidate) (string, []any) {
 }
 
 func (t *extended) ClaimRows(until int64, token string) (string, []any) {
-	return "status = 'processing', locked_by = ?, attempts = " + t.oneMore() + ", " + t.Locked.Name + " = " + t.Locked.FromUnix(until) + t.touch(), []any{token}
+	return "status = 'processing', locked_by = ?, attempts = " + t.oneMore() + ", " + t.Locked.Name + " = " +
+		t.Locked.FromUnix(until) + t.touch(), []any{token}
 }
 
 // touch keeps updated_at where the server does not do it by itself.
@@ -72,7 +75,8 @@ func (t *extended) Guard(l jobs.Lease, _ []int64) (string, []any) {
 }
 
 func (t *extended) Insert() string {
-	columns := "queue, name, " + t.Payload + ", status, priority, attempts, max_attempts, " + t.Due.Name + ", " + t.Created.Name
+	columns := "queue, name, " + t.Payload + ", status, priority, attempts, max_attempts, " + t.Due.Name + ", " +
+		t.Created.Name
 	if t.updated.Name != "" {
 		columns += ", " + t.updated.Name
 	}

@@ -27,7 +27,8 @@ func (t *stock) Expired(now string, retryAfter int64) string {
 
 func (t *stock) Unchanged(c *Candidate) (string, []any) {
 	if !c.Locked.Valid {
-		return fmt.Sprintf("attempts = %d AND %s IS NULL AND %s <= %s", c.Attempts, t.Locked.Name, t.Due.Name, t.Due.FromUnix(c.Seen)), nil
+		return fmt.Sprintf("attempts = %d AND %s IS NULL AND %s <= %s", c.Attempts, t.Locked.Name, t.Due.Name,
+			t.Due.FromUnix(c.Seen)), nil
 	}
 	return fmt.Sprintf("attempts = %d AND %s = %s", c.Attempts, t.Locked.Name, t.Locked.FromUnix(c.Locked.Int64)), nil
 }

@@ -16,7 +16,8 @@ import (
 // ReadJobs finds out what the jobs table looks like.
 func (s *Tables) ReadJobs(ctx context.Context) error {
 	plain := s.Options.Prefix + s.Options.Table
-	have, err := s.readTable(ctx, plain, ": set the table's prefix, or let \"cmsjobs migrate up --create-jobs\" make it")
+	have, err := s.readTable(ctx, plain,
+		": set the table's prefix, or let \"cmsjobs migrate up --create-jobs\" make it")
 	if err != nil {
 		return err
 	}
@@ -24,7 +25,8 @@ func (s *Tables) ReadJobs(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	t := JobsTable{d: s.Dialect, Plain: plain, Name: s.Dialect.Ident(plain), AttemptsLimit: s.attemptsLimit(have["attempts"]), Transactional: true, byQueue: indexOn(indexes, "queue")}
+	t := JobsTable{d: s.Dialect, Plain: plain, Name: s.Dialect.Ident(plain),
+		AttemptsLimit: s.attemptsLimit(have["attempts"]), Transactional: true, byQueue: indexOn(indexes, "queue")}
 	_, named := have["payload_json"]
 	_, status := have["status"]
 	if named || status {
@@ -39,17 +41,21 @@ func (s *Tables) ReadJobs(ctx context.Context) error {
 }
 
 func (s *Tables) readExtended(t JobsTable, have map[string]column, indexes map[string][]string) error {
-	t.Payload, t.Due, t.Locked, t.Created = s.Dialect.Ident("payload_json"), s.momentOf(have["run_at"]), s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
-	t.Ordered, t.byQueue = indexOn(indexes, "queue", "status", "priority", "run_at"), indexOn(indexes, "queue", "status", "run_at")
+	t.Payload, t.Due, t.Locked, t.Created = s.Dialect.Ident("payload_json"), s.momentOf(have["run_at"]),
+		s.momentOf(have["locked_at"]), s.momentOf(have["created_at"])
+	t.Ordered, t.byQueue = indexOn(indexes, "queue", "status", "priority", "run_at"),
+		indexOn(indexes, "queue", "status", "run_at")
 	if updated, ok := have["updated_at"]; ok {
 		t.updated = s.momentOf(updated)
 	}
 	s.Layout = &extended{t}
-	return need(t.Plain, have, "id", "queue", "name", "payload_json", "status", "priority", "run_at", "attempts", "max_attempts", "last_error", "locked_at", "locked_by", "created_at")
+	return need(t.Plain, have, "id", "queue", "name", "payload_json", "status", "priority", "run_at", "attempts",
+		"max_attempts", "last_error", "locked_at", "locked_by", "created_at")
 }
 
 func (s *Tables) readStock(t JobsTable, have map[string]column, indexes map[string][]string) error {
-	t.Payload, t.Due, t.Locked, t.Created = s.Dialect.Ident("payload"), s.momentOf(have["available_at"]), s.momentOf(have["reserved_at"]), s.momentOf(have["created_at"])
+	t.Payload, t.Due, t.Locked, t.Created = s.Dialect.Ident("payload"), s.momentOf(have["available_at"]),
+		s.momentOf(have["reserved_at"]), s.momentOf(have["created_at"])
 	t.Ordered = indexOn(indexes, "queue", "available_at")
 	s.Layout = &stock{t}
 	return need(t.Plain, have, "id", "queue", "payload", "attempts", "reserved_at", "available_at", "created_at")
@@ -62,7 +68,8 @@ func (s *Tables) readEngine(ctx context.Context) error {
 		return nil
 	}
 	var engine sql.NullString
-	if _, err := s.QueryRow(ctx, s.DB, []any{&engine}, "SELECT engine FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name = ?", s.Layout.Table().Plain); err != nil {
+	if _, err := s.QueryRow(ctx, s.DB, []any{&engine}, "SELECT engine FROM information_schema.tables WHERE "+
+		"table_schema = DATABASE() AND table_name = ?", s.Layout.Table().Plain); err != nil {
 		return fmt.Errorf("reading the engine of %s: %w", s.Layout.Table().Plain, err)
 	}
 	switch engine.String {
@@ -79,12 +86,14 @@ func (s *Tables) readEngine(ctx context.Context) error {
 // runs again.
 func (s *Tables) refuseUnderGTIDs(ctx context.Context, engine string) error {
 	var name, enforced string // MariaDB has no such variable, MySQL 5.5 neither
-	found, err := s.QueryRow(ctx, s.DB, []any{&name, &enforced}, "SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'")
+	found, err := s.QueryRow(ctx, s.DB, []any{&name, &enforced},
+		"SHOW GLOBAL VARIABLES LIKE 'enforce_gtid_consistency'")
 	if err != nil {
 		return fmt.Errorf("reading enforce_gtid_consistency: %w", err)
 	}
 	if t := s.Layout.Table(); found && enforced == "ON" {
-		return fmt.Errorf("the table %s has the engine %s, which this server allows no change of together with an InnoDB table"+
+		return fmt.Errorf("the table %s has the engine %s, which this server allows no change of together with an "+
+			"InnoDB table"+
 			" (enforce_gtid_consistency=ON): run ALTER TABLE %s ENGINE=InnoDB", t.Plain, engine, t.Name)
 	}
 	return nil
@@ -101,7 +110,8 @@ func Open(ctx context.Context, db *sqlx.DB, o Options) (*Tables, error) {
 		return nil, err
 	}
 	s := &Tables{
-		Options: o, DB: db, OwnDB: cmp.Or(o.OwnDB, db), Dialect: d, RetryAfter: int64(o.RetryAfter / time.Second), MaxBatch: 1000,
+		Options: o, DB: db, OwnDB: cmp.Or(o.OwnDB, db), Dialect: d, RetryAfter: int64(o.RetryAfter / time.Second),
+		MaxBatch: 1000,
 	}
 	if own, err := database.DialectFor(s.OwnDB); err != nil || own.Name != d.Name {
 		return nil, errors.New("the database of the cmsjobs_* tables must be of the same type as the CMS's")
@@ -135,7 +145,8 @@ func (s *Tables) checkOwn(ctx context.Context) error {
 	err := database.Retry(ctx, "opening the store", func() error { _, err := s.Exec(ctx, s.OwnDB, touch); return err })
 	if err != nil {
 		if database.Classify(err) == database.Schema {
-			return fmt.Errorf("our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
+			return fmt.Errorf(
+				"our own tables (cmsjobs_*) are not there or not writable: run \"cmsjobs migrate up\": %w", err)
 		}
 		return database.Explain("writing to our own tables", err)
 	}

@@ -51,7 +51,8 @@ func (s *Tables) Claimable(queue string, c *Candidate) bool {
 		if !s.Known(e.Type) {
 			return false
 		}
-		c.Fault = fmt.Errorf("%w: it has %d bytes, %d are allowed; put large things into a file and name it", ErrOversize, c.Size, jobs.MaxPayload)
+		c.Fault = fmt.Errorf("%w: it has %d bytes, %d are allowed; put large things into a file and name it",
+			ErrOversize, c.Size, jobs.MaxPayload)
 	} else if e, origin, err = jobs.Parse(c.Payload, s.Known); origin != jobs.Ours {
 		if !s.Owns(origin, e.Type, c.Name, queue) {
 			return false
@@ -73,7 +74,8 @@ func (s *Tables) Owns(origin jobs.Origin, kind, name, queue string) bool {
 	case jobs.Foreign:
 		return false
 	case jobs.Malformed:
-		return (s.Layout.Name() == Extended || slices.Contains(s.Options.OwnQueues, queue)) && (name == "" || s.Known(name))
+		return (s.Layout.Name() == Extended || slices.Contains(s.Options.OwnQueues, queue)) &&
+			(name == "" || s.Known(name))
 	}
 	return s.Known(kind) || s.Known(name)
 }
@@ -91,11 +93,14 @@ func (s *Tables) complete(queue string, c *Candidate, e jobs.Envelope) {
 	}
 	limit := c.Policy.Attempts(e.MaxTries, c.MaxAttempts)
 	c.Rescued = c.Locked.Valid || c.Status == "processing"
-	c.Job = jobs.Job{ID: c.ID, UUID: e.UUID, Type: e.Type, Queue: queue, Data: orObject(e.Data), Metadata: orObject(e.Metadata), Attempt: c.Attempts + 1, MaxAttempts: limit,
-		Priority: c.Priority, Timeout: e.Timeout, RunAt: time.Unix(c.Due, 0).UTC(), EnqueuedAt: time.Unix(c.Created, 0).UTC()}
+	c.Job = jobs.Job{ID: c.ID, UUID: e.UUID, Type: e.Type, Queue: queue, Data: orObject(e.Data),
+		Metadata: orObject(e.Metadata), Attempt: c.Attempts + 1, MaxAttempts: limit,
+		Priority: c.Priority, Timeout: e.Timeout, RunAt: time.Unix(c.Due, 0).UTC(),
+		EnqueuedAt: time.Unix(c.Created, 0).UTC()}
 	full := s.Layout.Table().AttemptsLimit
 	if c.Fault == nil && (c.Attempts >= limit || full > 0 && c.Attempts >= full) {
-		c.Fault = fmt.Errorf("the job was started %d times and may be started %d times; its last run ended without a result, so its worker died or was cut off", c.Attempts, limit)
+		c.Fault = fmt.Errorf("the job was started %d times and may be started %d times; its last run ended without a "+
+			"result, so its worker died or was cut off", c.Attempts, limit)
 	}
 	if full > 0 && c.Attempts >= full {
 		c.Job.Attempt = c.Attempts

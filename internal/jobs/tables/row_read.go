@@ -69,7 +69,8 @@ func (s *Tables) After(p RowPosition) (string, []any) {
 	}
 	due := s.Layout.Table().Due
 	literal, args := due.fromText(p.At)
-	return fmt.Sprintf(" AND %s >= %s AND NOT (%s = %s AND id <= %d)", due.Name, literal, due.Name, literal, p.ID), twice(args)
+	return fmt.Sprintf(" AND %s >= %s AND NOT (%s = %s AND id <= %d)", due.Name, literal, due.Name, literal, p.ID),
+		twice(args)
 }
 
 // UpTo bounds a read in a scan cursor's order: it ends at p.
@@ -82,7 +83,8 @@ func (s *Tables) UpTo(p RowPosition) (string, []any) {
 	}
 	due := s.Layout.Table().Due
 	literal, args := due.fromText(p.At)
-	return fmt.Sprintf(" AND %s <= %s AND NOT (%s = %s AND id > %d)", due.Name, literal, due.Name, literal, p.ID), twice(args)
+	return fmt.Sprintf(" AND %s <= %s AND NOT (%s = %s AND id > %d)", due.Name, literal, due.Name, literal, p.ID),
+		twice(args)
 }
 
 func twice(args []any) []any { return append(append([]any{}, args...), args...) }
@@ -101,8 +103,10 @@ type CandidateQuery struct {
 func (s *Tables) Reading(l CandidateQuery) string {
 	t := s.Layout.Table()
 	now, whole := s.SecondsNow(), cmp.Or(l.Whole, Oversize)
-	return strings.Join([]string{"SELECT id,", t.Due.ExactText(), ",", t.Due.Seconds(), ",", t.Created.Seconds(), ", attempts,", t.Locked.Seconds(), ",", s.Layout.Columns(), ",",
-		s.Dialect.Bytes, "(", t.Payload, "), CASE WHEN", s.Dialect.Bytes, "(", t.Payload, ") <=", fmt.Sprint(whole), "THEN", t.Payload, "ELSE SUBSTR(", t.Payload, ", 1,", fmt.Sprint(min(whole, Sniffed)), ") END,", now,
+	return strings.Join([]string{"SELECT id,", t.Due.ExactText(), ",", t.Due.Seconds(), ",", t.Created.Seconds(),
+		", attempts,", t.Locked.Seconds(), ",", s.Layout.Columns(), ",",
+		s.Dialect.Bytes, "(", t.Payload, "), CASE WHEN", s.Dialect.Bytes, "(", t.Payload, ") <=", fmt.Sprint(whole),
+		"THEN", t.Payload, "ELSE SUBSTR(", t.Payload, ", 1,", fmt.Sprint(min(whole, Sniffed)), ") END,", now,
 		"FROM", t.Name, l.Hint, "WHERE", l.Where, "AND", t.Due.Name, "<=", t.Due.FromExpr(now),
 		"AND NOT", s.Dialect.OpensWith(t.Payload, PHPJob), l.Order, "LIMIT", fmt.Sprint(l.Limit)}, " ")
 }
@@ -115,7 +119,8 @@ func (s *Tables) ReadCandidates(ctx context.Context, q Tx, l CandidateQuery) ([]
 	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		c := new(Candidate)
 		var created sql.NullInt64
-		err := r.Scan(&c.ID, &c.At, &c.Due, &created, &c.Attempts, &c.Locked, &c.Status, &c.Token, &c.Name, &c.Priority, &c.MaxAttempts, &c.Size, &c.Payload, &clock)
+		err := r.Scan(&c.ID, &c.At, &c.Due, &created, &c.Attempts, &c.Locked, &c.Status, &c.Token, &c.Name,
+			&c.Priority, &c.MaxAttempts, &c.Size, &c.Payload, &clock)
 		c.Seen = clock
 		c.Created = created.Int64
 		found = append(found, c)

@@ -15,7 +15,8 @@ import (
 // runColumns are those of cmsjobs_runs that every line has, textColumns those
 // that few have. ended_at is
 // by the database's clock; the run started duration_ms before it.
-const runColumns = "job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, created_at"
+const runColumns = "job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, " +
+	"created_at"
 
 const AllRunColumns = runColumns + ", error, result, data, metadata"
 
@@ -47,8 +48,10 @@ type RunRow struct {
 }
 
 func (s *Tables) RowOf(r *Run) RunRow {
-	l := RunRow{job: r.Job.ID, attempt: int64(r.Job.Attempt), duration: max(r.Duration.Milliseconds(), 0), wait: r.Wait.Milliseconds(), created: max(r.Job.EnqueuedAt.UnixMilli(), 0),
-		uuid: r.Job.UUID, jobType: r.Job.Type, queue: CutWord(r.Job.Queue), outcome: r.Outcome, worker: CutWord(r.Worker), lease: r.Lease}
+	l := RunRow{job: r.Job.ID, attempt: int64(r.Job.Attempt), duration: max(r.Duration.Milliseconds(), 0),
+		wait: r.Wait.Milliseconds(), created: max(r.Job.EnqueuedAt.UnixMilli(), 0),
+		uuid: r.Job.UUID, jobType: r.Job.Type, queue: CutWord(r.Job.Queue), outcome: r.Outcome,
+		worker: CutWord(r.Worker), lease: r.Lease}
 	if r.Outcome != jobs.Cancelled.String() {
 		l.wait = max(l.wait, 0)
 	}
@@ -194,17 +197,26 @@ func UnnestedValues(now string) string {
 
 // Unnested makes a table of lines on PostgreSQL.
 func Unnested(lines []RunRow) (from string, args []any) {
-	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
-			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[])) " +
+	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS " +
+			"bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
+			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), " +
+			"CAST(? AS text[]), CAST(? AS text[])) " +
 			"AS t (j, u, k, q, a, o, w, l, d, p, c, e, r, x, m)",
-		[]any{gather(lines, func(l *RunRow) int64 { return l.job }), gather(lines, func(l *RunRow) string { return l.uuid }),
-			gather(lines, func(l *RunRow) string { return l.jobType }), gather(lines, func(l *RunRow) string { return l.queue }),
-			gather(lines, func(l *RunRow) int64 { return l.attempt }), gather(lines, func(l *RunRow) string { return l.outcome }),
-			gather(lines, func(l *RunRow) string { return l.worker }), gather(lines, func(l *RunRow) string { return l.lease }),
-			gather(lines, func(l *RunRow) int64 { return l.duration }), gather(lines, func(l *RunRow) int64 { return l.wait }),
+		[]any{gather(lines, func(l *RunRow) int64 { return l.job }),
+			gather(lines, func(l *RunRow) string { return l.uuid }),
+			gather(lines, func(l *RunRow) string { return l.jobType }),
+			gather(lines, func(l *RunRow) string { return l.queue }),
+			gather(lines, func(l *RunRow) int64 { return l.attempt }),
+			gather(lines, func(l *RunRow) string { return l.outcome }),
+			gather(lines, func(l *RunRow) string { return l.worker }),
+			gather(lines, func(l *RunRow) string { return l.lease }),
+			gather(lines, func(l *RunRow) int64 { return l.duration }),
+			gather(lines, func(l *RunRow) int64 { return l.wait }),
 			gather(lines, func(l *RunRow) int64 { return l.created }),
-			gather(lines, func(l *RunRow) *string { return l.texts[0] }), gather(lines, func(l *RunRow) *string { return l.texts[1] }),
-			gather(lines, func(l *RunRow) *string { return l.texts[2] }), gather(lines, func(l *RunRow) *string { return l.texts[3] })}
+			gather(lines, func(l *RunRow) *string { return l.texts[0] }),
+			gather(lines, func(l *RunRow) *string { return l.texts[1] }),
+			gather(lines, func(l *RunRow) *string { return l.texts[2] }),
+			gather(lines, func(l *RunRow) *string { return l.texts[3] })}
 }
 
 // gather lists one value of each line.

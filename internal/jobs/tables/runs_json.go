@@ -81,8 +81,10 @@ func (r sharedRun) insertion(lines []RunRow, now string) (string, []any) {
 		b = lines[i].appendJSON(append(b, ','))
 	}
 	b[0] = '['
-	return "INSERT INTO cmsjobs_runs (" + runColumns + into + ") SELECT j, u, ?, ?, " + strconv.FormatInt(r.attempt, 10) + ", ?, ?, ?, " + now + ", d, w, c" + read + " FROM " +
-			"JSON_TABLE(?, '$[*]' COLUMNS (j BIGINT PATH '$[0]', u VARCHAR(191) PATH '$[1]', d BIGINT PATH '$[2]', w BIGINT PATH '$[3]', c BIGINT PATH '$[4]'" + column + ")) t",
+	return "INSERT INTO cmsjobs_runs (" + runColumns + into + ") SELECT j, u, ?, ?, " +
+			strconv.FormatInt(r.attempt, 10) + ", ?, ?, ?, " + now + ", d, w, c" + read + " FROM " +
+			"JSON_TABLE(?, '$[*]' COLUMNS (j BIGINT PATH '$[0]', u VARCHAR(191) PATH '$[1]', d BIGINT PATH '$[2]', w " +
+			"BIGINT PATH '$[3]', c BIGINT PATH '$[4]'" + column + ")) t",
 		[]any{r.jobType, r.queue, r.outcome, r.worker, r.lease, string(append(b, ']'))}
 }
 
@@ -120,6 +122,7 @@ func appendQuoted(b []byte, text string) []byte {
 // 8.0 and later do.
 func (s *Tables) ProbeJSONTable(ctx context.Context) {
 	var n int
-	_, err := s.QueryRow(ctx, s.DB, []any{&n}, "SELECT j FROM JSON_TABLE('[[1]]', '$[*]' COLUMNS (j BIGINT PATH '$[0]')) t")
+	_, err := s.QueryRow(ctx, s.DB, []any{&n}, "SELECT j FROM JSON_TABLE('[[1]]', '$[*]' COLUMNS (j BIGINT PATH "+
+		"'$[0]')) t")
 	s.JSONTable = err == nil && n == 1
 }

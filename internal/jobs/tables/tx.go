@@ -107,7 +107,8 @@ func (s *Tables) Query(ctx context.Context, q Tx, scan func(*sql.Rows) error, st
 }
 
 // QueryRow reads a single row; found is false when there is none.
-func (s *Tables) QueryRow(ctx context.Context, q Tx, into []any, statement string, args ...any) (found bool, err error) {
+func (s *Tables) QueryRow(ctx context.Context, q Tx, into []any, statement string, args ...any) (found bool,
+	err error) {
 	err = s.Query(ctx, q, func(r *sql.Rows) error {
 		found = true
 		return r.Scan(into...)

@@ -42,7 +42,8 @@ func everywhere(t *testing.T, test func(t *testing.T, s *access.Store, c *clock)
 func TestTokensOpenUntilTheyExpireOrAreRevoked(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
 		ctx := t.Context()
-		made, secret, err := s.CreateToken(ctx, access.Token{Name: "cms", Scopes: access.Scopes{access.Enqueue}, Types: []string{"cache.clear"}, ExpiresAt: c.now().Add(time.Hour)})
+		made, secret, err := s.CreateToken(ctx, access.Token{Name: "cms", Scopes: access.Scopes{access.Enqueue},
+			Types: []string{"cache.clear"}, ExpiresAt: c.now().Add(time.Hour)})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -50,10 +51,13 @@ func TestTokensOpenUntilTheyExpireOrAreRevoked(t *testing.T) {
 			t.Errorf("the secret %q has no prefix for scanners", secret)
 		}
 		p, err := s.ByToken(ctx, secret)
-		if err != nil || p.Name != "cms" || !p.Scopes.Has(access.Enqueue) || p.Scopes.Has(access.Read) || (access.Effects{}).MayEnqueue(p, "mail.send", nil) == nil || (access.Effects{}).MayEnqueue(p, "cache.clear", nil) != nil {
+		if err != nil || p.Name != "cms" || !p.Scopes.Has(access.Enqueue) || p.Scopes.Has(access.Read) ||
+			(access.Effects{}).MayEnqueue(p, "mail.send", nil) == nil ||
+			(access.Effects{}).MayEnqueue(p, "cache.clear", nil) != nil {
 			t.Errorf("%+v, %v", p, err)
 		}
-		for _, wrong := range []string{"", "x", access.TokenPrefix, secret[:len(secret)-1], secret + "0", made.ID, access.Hash(secret)} {
+		for _, wrong := range []string{"", "x", access.TokenPrefix, secret[:len(secret)-1], secret + "0", made.ID,
+			access.Hash(secret)} {
 			if _, err := s.ByToken(ctx, wrong); !errors.Is(err, access.ErrRefused) {
 				t.Errorf("%q opens: %v", wrong, err)
 			}
@@ -76,7 +80,8 @@ func TestTokensOpenUntilTheyExpireOrAreRevoked(t *testing.T) {
 			t.Errorf("revoking nothing: %v", err)
 		}
 		list, err := s.Tokens(ctx)
-		if err != nil || len(list) != 2 || list[0].Name != "ops" || list[0].RevokedAt.IsZero() || list[1].UsedAt.IsZero() {
+		if err != nil || len(list) != 2 || list[0].Name != "ops" || list[0].RevokedAt.IsZero() ||
+			list[1].UsedAt.IsZero() {
 			t.Errorf("%+v, %v", list, err)
 		}
 	})
@@ -91,7 +96,8 @@ func TestTheDatabaseHoldsNoSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	g := gate(t, s, nil)
-	session, err := g.Begin(t.Context(), access.Person{Name: "ann", Source: "config", Role: access.Viewer}, "::1", "test")
+	session, err := g.Begin(t.Context(), access.Person{Name: "ann", Source: "config", Role: access.Viewer}, "::1",
+		"test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,7 +130,8 @@ func hashOf(t testing.TB, password string) string {
 }
 
 func gate(t testing.TB, s *access.Store, cms access.Accounts) *access.Authenticator {
-	return &access.Authenticator{Store: s, CMS: cms, Users: []access.User{{Name: "ann", PasswordHash: hashOf(t, "right"), Role: access.Operator}},
+	return &access.Authenticator{Store: s, CMS: cms, Users: []access.User{
+		{Name: "ann", PasswordHash: hashOf(t, "right"), Role: access.Operator}},
 		PermissionRoles: map[string]access.Role{"cmsjobs.view": access.Viewer, "cmsjobs.operate": access.Operator}}
 }
 
@@ -142,8 +149,9 @@ func TestPeopleSignInAsWhatTheyAre(t *testing.T) {
 	s := access.NewStore(jobstest.Migrated(t, jobstest.SQLite).DB, newClock().now)
 	php := "$2y$" + hashOf(t, "geheim")[4:] // as PHP spells it
 	g := gate(t, s, users{
-		"root":   {Name: "root", PasswordHash: php, SuperUser: true},
-		"editor": {Name: "editor", PasswordHash: php, Permissions: []string{"posts.edit", "cmsjobs.view", "cmsjobs.operate"}},
+		"root": {Name: "root", PasswordHash: php, SuperUser: true},
+		"editor": {Name: "editor", PasswordHash: php, Permissions: []string{"posts.edit", "cmsjobs.view",
+			"cmsjobs.operate"}},
 		"writer": {Name: "writer", PasswordHash: php, Permissions: []string{"posts.edit"}},
 		"broken": {Name: "broken", PasswordHash: "", SuperUser: true},
 	})
@@ -151,8 +159,10 @@ func TestPeopleSignInAsWhatTheyAre(t *testing.T) {
 		name, password string
 		role           access.Role
 	}{
-		{"ann", "right", access.Operator}, {"ann", "wrong", ""}, {"root", "geheim", access.Administrator}, {"root", "", ""},
-		{"editor", "geheim", access.Operator}, {"writer", "geheim", ""}, {"broken", "", ""}, {"nobody", "geheim", ""}, {"", "", ""},
+		{"ann", "right", access.Operator}, {"ann", "wrong", ""}, {"root", "geheim", access.Administrator},
+		{"root", "", ""},
+		{"editor", "geheim", access.Operator}, {"writer", "geheim", ""}, {"broken", "", ""}, {"nobody", "geheim", ""},
+		{"", "", ""},
 	} {
 		p, err := g.SignIn(t.Context(), access.Login{Name: c.name, Password: c.password, Address: "203.0.113.9"})
 		if p.Role != c.role && err == nil || (c.role == "") != errors.Is(err, access.ErrRefused) {
@@ -179,7 +189,8 @@ func TestSessionsEnd(t *testing.T) {
 			}
 			return err == nil
 		}
-		ann, root := access.Person{Name: "ann", Source: "config", Role: access.Operator}, access.Person{Name: "root", Source: "cms", Role: access.Administrator}
+		ann, root := access.Person{Name: "ann", Source: "config", Role: access.Operator}, access.Person{
+			Name: "root", Source: "cms", Role: access.Administrator}
 
 		idle := begin(ann)
 		c.add(access.SessionIdle - time.Second)
@@ -241,7 +252,8 @@ func TestTooManyWrongSignInsWait(t *testing.T) {
 			t.Errorf("a stranger locks the account's owner out: %v", err)
 		}
 		locks, err := s.Locks(t.Context())
-		if err != nil || len(locks) != 1 || locks[0].Address != "192.0.2.1" || locks[0].Account || !locks[0].Until.After(c.now()) {
+		if err != nil || len(locks) != 1 || locks[0].Address != "192.0.2.1" || locks[0].Account ||
+			!locks[0].Until.After(c.now()) {
 			t.Errorf("locks are %+v, %v", locks, err)
 		}
 		c.add(15*time.Minute + time.Second)
@@ -312,12 +324,14 @@ func TestAnAccountUnderAttackIsSlowedDown(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *access.Store, _ *clock) {
 		g := gate(t, s, nil)
 		for i := range 25 {
-			if _, err := g.SignIn(t.Context(), access.Login{Name: "ann", Password: "wrong", Address: fmt.Sprintf("192.0.2.%d", i)}); !errors.Is(err, access.ErrRefused) {
+			if _, err := g.SignIn(t.Context(), access.Login{Name: "ann", Password: "wrong",
+				Address: fmt.Sprintf("192.0.2.%d", i)}); !errors.Is(err, access.ErrRefused) {
 				t.Fatalf("try %d: %v", i, err)
 			}
 		}
 		begun := time.Now()
-		if _, err := g.SignIn(t.Context(), access.Login{Name: "ann", Password: "right", Address: "198.51.100.1"}); err != nil {
+		if _, err := g.SignIn(t.Context(), access.Login{Name: "ann", Password: "right",
+			Address: "198.51.100.1"}); err != nil {
 			t.Errorf("the owner is locked out: %v", err)
 		}
 		if took := time.Since(begun); took < time.Second {
@@ -327,8 +341,9 @@ func TestAnAccountUnderAttackIsSlowedDown(t *testing.T) {
 }
 
 func TestANetworkIsOneAddress(t *testing.T) {
-	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64",
-		"fe80::1%eth0": "fe80::/64", "what": "what"} {
+	for address, want := range map[string]string{"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1",
+		"2001:db8:1:2:3:4:5:6": "2001:db8:1:2::/64",
+		"fe80::1%eth0":         "fe80::/64", "what": "what"} {
 		if got := access.Network(address); got != want {
 			t.Errorf("%s is %s, want %s", address, got, want)
 		}
@@ -377,7 +392,8 @@ func TestAKeyMeansOneRequest(t *testing.T) {
 		if err := s.Remember(ctx, first, []byte(`{"id":"uuid-1"}`)); err != nil {
 			t.Fatal(err)
 		}
-		if again, err = s.Reserve(ctx, "token 1", "k", "body", "uuid-3"); err != nil || string(again.Answer) != `{"id":"uuid-1"}` {
+		if again, err = s.Reserve(ctx, "token 1", "k", "body", "uuid-3"); err != nil ||
+			string(again.Answer) != `{"id":"uuid-1"}` {
 			t.Errorf("after the answer: %+v, %v", again, err)
 		}
 		if _, err := s.Reserve(ctx, "token 1", "k", "other", "x"); !errors.Is(err, access.ErrKeyReused) {
@@ -397,7 +413,8 @@ func TestTheAuditLogKeepsWhatWasDone(t *testing.T) {
 	everywhere(t, func(t *testing.T, s *access.Store, c *clock) {
 		ctx := t.Context()
 		for _, target := range []string{"a", "b", "a\x00\xff" + strings.Repeat("é", 200)} {
-			if err := s.Record(ctx, access.AuditEntry{Actor: "ann", Via: "session", Address: "192.0.2.1", Action: "jobs.requeue", Target: target, Status: 200, Detail: strings.Repeat("x", 9000)}); err != nil {
+			if err := s.Record(ctx, access.AuditEntry{Actor: "ann", Via: "session", Address: "192.0.2.1",
+				Action: "jobs.requeue", Target: target, Status: 200, Detail: strings.Repeat("x", 9000)}); err != nil {
 				t.Fatal(err)
 			}
 			c.add(time.Hour)

@@ -31,8 +31,10 @@ const maxDetail = 4096
 
 // Record adds an entry to the audit log.
 func (s *Store) Record(ctx context.Context, d AuditEntry) error {
-	_, err := s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_audit (at, actor, via, address, action, target, status, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
-		s.millis(), text(d.Actor, 191), text(d.Via, 191), text(d.Address, 64), text(d.Action, 191), text(redact.Text(d.Target), 191), d.Status, text(redact.Text(d.Detail), maxDetail))
+	_, err := s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_audit (at, actor, via, address, action, target,
+		status, detail) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+		s.millis(), text(d.Actor, 191), text(d.Via, 191), text(d.Address, 64), text(d.Action, 191),
+		text(redact.Text(d.Target), 191), d.Status, text(redact.Text(d.Detail), maxDetail))
 	if err != nil {
 		return fmt.Errorf("writing the audit log: %w", err)
 	}
@@ -99,7 +101,8 @@ func (s *Store) AuditEntries(ctx context.Context, f AuditFilter, p jobs.Page) (j
 			list.Next = strconv.FormatInt(rows[i-1].ID, 10)
 			break
 		}
-		list.Items = append(list.Items, AuditEntry{r.ID, fromMillis(r.At), r.Actor, r.Via, r.Address, r.Action, r.Target, r.Status, r.Detail})
+		list.Items = append(list.Items, AuditEntry{r.ID, fromMillis(r.At), r.Actor, r.Via, r.Address, r.Action,
+			r.Target, r.Status, r.Detail})
 	}
 	return list, nil
 }

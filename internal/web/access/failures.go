@@ -78,7 +78,8 @@ func (f *Failures) take() (due []AuditEntry) {
 		}
 	}
 	if f.others > 0 {
-		due = append(due, AuditEntry{Action: "session.create", Status: 401, Detail: fmt.Sprintf("%d more within a minute from other addresses", f.others)})
+		due = append(due, AuditEntry{Action: "session.create", Status: 401,
+			Detail: fmt.Sprintf("%d more within a minute from other addresses", f.others)})
 	}
 	f.windows, f.others = map[string]*failureCount{}, 0
 	return due

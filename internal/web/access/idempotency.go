@@ -31,11 +31,13 @@ type Reservation struct {
 // answer, another body ErrKeyReused.
 func (s *Store) Reserve(ctx context.Context, who, key, body, uuid string) (Reservation, error) {
 	id, bodyHash, now := Hash(fmt.Sprintf("%d %s %s", len(who), who, key)), Hash(body), s.millis()
-	_, err := s.db.ExecContext(ctx, s.db.Rebind(`DELETE FROM cmsjobs_idempotency WHERE id = ? AND created_at < ?`), id, now-idempotencyLife.Milliseconds())
+	_, err := s.db.ExecContext(ctx, s.db.Rebind(`DELETE FROM cmsjobs_idempotency WHERE id = ? AND created_at < ?`), id,
+		now-idempotencyLife.Milliseconds())
 	if err != nil {
 		return Reservation{}, fmt.Errorf("looking up the Idempotency-Key: %w", err)
 	}
-	fresh, err := s.insertOnce(ctx, "cmsjobs_idempotency", "id, body, uuid, created_at", "(?, ?, ?, ?)", id, bodyHash, uuid, now)
+	fresh, err := s.insertOnce(ctx, "cmsjobs_idempotency", "id, body, uuid, created_at", "(?, ?, ?, ?)", id, bodyHash,
+		uuid, now)
 	if err != nil {
 		return Reservation{}, fmt.Errorf("reserving the Idempotency-Key: %w", err)
 	}
@@ -47,7 +49,8 @@ func (s *Store) Reserve(ctx context.Context, who, key, body, uuid string) (Reser
 		UUID   string         `db:"uuid"`
 		Answer sql.NullString `db:"answer"`
 	}
-	if err := s.db.GetContext(ctx, &row, s.db.Rebind(`SELECT body, uuid, answer FROM cmsjobs_idempotency WHERE id = ?`), id); err != nil {
+	if err := s.db.GetContext(ctx, &row,
+		s.db.Rebind(`SELECT body, uuid, answer FROM cmsjobs_idempotency WHERE id = ?`), id); err != nil {
 		return Reservation{}, fmt.Errorf("looking up the Idempotency-Key: %w", err)
 	}
 	if row.Body != bodyHash {
@@ -62,7 +65,8 @@ func (s *Store) Reserve(ctx context.Context, who, key, body, uuid string) (Reser
 
 // Remember keeps the answer for those who repeat the request.
 func (s *Store) Remember(ctx context.Context, r Reservation, answer []byte) error {
-	_, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_idempotency SET answer = ? WHERE id = ?`), string(answer), r.id)
+	_, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_idempotency SET answer = ? WHERE id = ?`),
+		string(answer), r.id)
 	if err != nil {
 		return fmt.Errorf("keeping the answer under its Idempotency-Key: %w", err)
 	}
@@ -72,7 +76,8 @@ func (s *Store) Remember(ctx context.Context, r Reservation, answer []byte) erro
 // Unreserve releases a key whose request was refused, so that a corrected
 // one may use it.
 func (s *Store) Unreserve(ctx context.Context, r Reservation) error {
-	_, err := s.db.ExecContext(ctx, s.db.Rebind(`DELETE FROM cmsjobs_idempotency WHERE id = ? AND answer IS NULL`), r.id)
+	_, err := s.db.ExecContext(ctx, s.db.Rebind(`DELETE FROM cmsjobs_idempotency WHERE id = ? AND answer IS NULL`),
+		r.id)
 	if err != nil {
 		return fmt.Errorf("releasing the Idempotency-Key: %w", err)
 	}

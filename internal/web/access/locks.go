@@ -31,13 +31,16 @@ func (s *Store) Locks(ctx context.Context) ([]Lock, error) {
 		Failures int    `db:"failures"`
 		Since    int64  `db:"since"`
 	}
-	query := `SELECT subject, class, address, failures, since FROM cmsjobs_logins WHERE class IN (?, ?) AND failures >= ? AND since >= ? ORDER BY since DESC, subject LIMIT ?`
-	if err := s.db.SelectContext(ctx, &rows, s.db.Rebind(query), classAddress, classPair, throttleLimit, s.windowStart(), maxLocks); err != nil {
+	query := `SELECT subject, class, address, failures, since FROM cmsjobs_logins WHERE class IN (?, ?) AND failures >=
+		? AND since >= ? ORDER BY since DESC, subject LIMIT ?`
+	if err := s.db.SelectContext(ctx, &rows, s.db.Rebind(query), classAddress, classPair, throttleLimit,
+		s.windowStart(), maxLocks); err != nil {
 		return nil, fmt.Errorf("listing locked addresses: %w", err)
 	}
 	list := make([]Lock, len(rows))
 	for i, r := range rows {
-		list[i] = Lock{ID: r.Subject, Address: r.Address, Account: r.Class == classPair, Failures: r.Failures, Until: fromMillis(r.Since).Add(throttleWindow)}
+		list[i] = Lock{ID: r.Subject, Address: r.Address, Account: r.Class == classPair, Failures: r.Failures,
+			Until: fromMillis(r.Since).Add(throttleWindow)}
 	}
 	return list, nil
 }
@@ -57,7 +60,8 @@ func (s *Store) UnlockAll(ctx context.Context) (int64, error) { return s.deleteL
 
 // deleteLogins deletes counts. What is known of good sign-ins stays.
 func (s *Store) deleteLogins(ctx context.Context, where string, args ...any) (int64, error) {
-	result, err := s.db.ExecContext(ctx, s.db.Rebind(`DELETE FROM cmsjobs_logins WHERE class <> ? AND `+where), append([]any{classKnown}, args...)...)
+	result, err := s.db.ExecContext(ctx, s.db.Rebind(`DELETE FROM cmsjobs_logins WHERE class <> ? AND `+where),
+		append([]any{classKnown}, args...)...)
 	if err != nil {
 		return 0, fmt.Errorf("lifting locks: %w", err)
 	}

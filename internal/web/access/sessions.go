@@ -37,8 +37,10 @@ type sessionRow struct {
 // for the cookie. Each sign-in gets a new one.
 func (g *Authenticator) Begin(ctx context.Context, p Person, address, agent string) (string, error) {
 	plain, now := secret(32), g.Store.millis()
-	_, err := g.Store.db.ExecContext(ctx, g.Store.db.Rebind(`INSERT INTO cmsjobs_sessions (hash, account, source, role, address, agent, created_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
-		Hash(plain), jobs.PlainText(p.Name, 191), p.Source, string(p.Role), jobs.PlainText(address, 64), jobs.PlainText(agent, 191), now, now)
+	_, err := g.Store.db.ExecContext(ctx, g.Store.db.Rebind(`INSERT INTO cmsjobs_sessions (hash, account, source, role,
+		address, agent, created_at, seen_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+		Hash(plain), jobs.PlainText(p.Name, 191), p.Source, string(p.Role), jobs.PlainText(address, 64),
+		jobs.PlainText(agent, 191), now, now)
 	if err != nil {
 		return "", fmt.Errorf("storing the session: %w", err)
 	}
@@ -66,7 +68,8 @@ func (g *Authenticator) BySession(ctx context.Context, plain string) (Principal,
 		return Principal{}, err
 	}
 	if now-row.SeenAt > seenEvery.Milliseconds() {
-		if _, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_sessions SET seen_at = ? WHERE hash = ?`), now, row.Hash); err != nil {
+		if _, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_sessions SET seen_at = ? WHERE hash = ?`), now,
+			row.Hash); err != nil {
 			return Principal{}, fmt.Errorf("noting the session's use: %w", err)
 		}
 	}

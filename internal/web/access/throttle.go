@@ -109,10 +109,12 @@ func (s *Store) countLogin(ctx context.Context, a *attempt) (slow time.Duration,
 func (s *Store) addressSubject(ctx context.Context, network string) (string, error) {
 	subject := classAddress + " " + network
 	var there, rows int
-	if err := s.db.GetContext(ctx, &there, s.db.Rebind(`SELECT COUNT(*) FROM cmsjobs_logins WHERE subject = ?`), Hash(subject)); err != nil || there > 0 {
+	if err := s.db.GetContext(ctx, &there, s.db.Rebind(`SELECT COUNT(*) FROM cmsjobs_logins WHERE subject = ?`),
+		Hash(subject)); err != nil || there > 0 {
 		return subject, err
 	}
-	if err := s.db.GetContext(ctx, &rows, s.db.Rebind(`SELECT COUNT(*) FROM cmsjobs_logins WHERE class = ?`), classAddress); err != nil {
+	if err := s.db.GetContext(ctx, &rows, s.db.Rebind(`SELECT COUNT(*) FROM cmsjobs_logins WHERE class = ?`),
+		classAddress); err != nil {
 		return "", err
 	}
 	if rows < maxAddresses {
@@ -123,7 +125,8 @@ func (s *Store) addressSubject(ctx context.Context, network string) (string, err
 
 func (s *Store) knows(ctx context.Context, a attempt) (bool, error) {
 	var n int
-	err := s.db.GetContext(ctx, &n, s.db.Rebind(`SELECT COUNT(*) FROM cmsjobs_logins WHERE subject = ? AND expires_at > ?`), Hash(a.knownAs()), s.millis())
+	err := s.db.GetContext(ctx, &n, s.db.Rebind(`SELECT COUNT(*) FROM cmsjobs_logins WHERE subject = ? AND expires_at >
+		?`), Hash(a.knownAs()), s.millis())
 	return n > 0, err
 }
 
@@ -133,7 +136,8 @@ func (s *Store) failures(ctx context.Context, subject string) (failures int, sin
 		Failures int   `db:"failures"`
 		Since    int64 `db:"since"`
 	}
-	err = s.db.SelectContext(ctx, &rows, s.db.Rebind(`SELECT failures, since FROM cmsjobs_logins WHERE subject = ? AND since >= ?`), Hash(subject), s.windowStart())
+	err = s.db.SelectContext(ctx, &rows, s.db.Rebind(`SELECT failures, since FROM cmsjobs_logins WHERE subject = ? AND
+		since >= ?`), Hash(subject), s.windowStart())
 	if err != nil || len(rows) == 0 {
 		return 0, 0, err
 	}
@@ -146,7 +150,8 @@ func (s *Store) bump(ctx context.Context, subject, class, address string) (failu
 	hash, now, start := Hash(subject), s.millis(), s.windowStart()
 	end := now + throttleWindow.Milliseconds()
 	// MySQL assigns from left to right: failures must see the old since.
-	update := s.db.Rebind(`UPDATE cmsjobs_logins SET failures = CASE WHEN since < ? THEN 1 ELSE failures + 1 END, since = CASE WHEN since < ? THEN ? ELSE since END, expires_at = ? WHERE subject = ?`)
+	update := s.db.Rebind(`UPDATE cmsjobs_logins SET failures = CASE WHEN since < ? THEN 1 ELSE failures + 1 END, since
+		= CASE WHEN since < ? THEN ? ELSE since END, expires_at = ? WHERE subject = ?`)
 	for range 2 {
 		result, err := s.db.ExecContext(ctx, update, start, start, now, end, hash)
 		if err != nil {
@@ -157,7 +162,8 @@ func (s *Store) bump(ctx context.Context, subject, class, address string) (failu
 		} else if n > 0 {
 			break
 		}
-		inserted, err := s.insertOnce(ctx, "cmsjobs_logins", "subject, class, address, failures, since, expires_at", "(?, ?, ?, 1, ?, ?)", hash, class, address, now, end)
+		inserted, err := s.insertOnce(ctx, "cmsjobs_logins", "subject, class, address, failures, since, expires_at",
+			"(?, ?, ?, 1, ?, ?)", hash, class, address, now, end)
 		if err != nil {
 			return 0, 0, err
 		}
@@ -179,10 +185,12 @@ func (s *Store) uncountLogin(ctx context.Context, a attempt) {
 	defer cancel()
 	subjects := []string{Hash(a.pair())}
 	if !a.known {
-		subjects = []string{Hash(classAddress + " " + a.network), Hash(classAddress + " bucket " + bucket(a.network)), Hash(a.accountBucket())}
+		subjects = []string{Hash(classAddress + " " + a.network), Hash(classAddress + " bucket " + bucket(a.network)),
+			Hash(a.accountBucket())}
 	}
 	for _, subject := range subjects {
-		_, _ = s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_logins SET failures = failures - 1 WHERE subject = ? AND failures > 0`), subject)
+		_, _ = s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_logins SET failures = failures - 1 WHERE subject = ?
+			AND failures > 0`), subject)
 	}
 }
 
@@ -191,7 +199,8 @@ func (s *Store) uncountLogin(ctx context.Context, a attempt) {
 // the address only gets this try back, or who owns one account could try others
 // without end.
 func (s *Store) forgiveLogin(ctx context.Context, a attempt) error {
-	query, args, err := sqlx.In(`DELETE FROM cmsjobs_logins WHERE subject IN (?)`, []string{Hash(a.pair()), Hash(a.accountBucket())})
+	query, args, err := sqlx.In(`DELETE FROM cmsjobs_logins WHERE subject IN (?)`,
+		[]string{Hash(a.pair()), Hash(a.accountBucket())})
 	if err != nil {
 		return fmt.Errorf("counting sign-ins: %w", err)
 	}
@@ -199,8 +208,10 @@ func (s *Store) forgiveLogin(ctx context.Context, a attempt) error {
 		return fmt.Errorf("counting sign-ins: %w", err)
 	}
 	if !a.known {
-		update := s.db.Rebind(`UPDATE cmsjobs_logins SET failures = failures - 1 WHERE subject IN (?, ?) AND failures > 0`)
-		if _, err := s.db.ExecContext(ctx, update, Hash(classAddress+" "+a.network), Hash(classAddress+" bucket "+bucket(a.network))); err != nil {
+		update := s.db.Rebind(`UPDATE cmsjobs_logins SET failures = failures - 1 WHERE subject IN (?, ?) AND failures >
+			0`)
+		if _, err := s.db.ExecContext(ctx, update, Hash(classAddress+" "+a.network),
+			Hash(classAddress+" bucket "+bucket(a.network))); err != nil {
 			return fmt.Errorf("counting sign-ins: %w", err)
 		}
 	}
@@ -214,10 +225,12 @@ func (s *Store) forgiveLogin(ctx context.Context, a attempt) error {
 func (s *Store) remember(ctx context.Context, a attempt) error {
 	now := s.millis()
 	hash, end := Hash(a.knownAs()), now+knownLife.Milliseconds()
-	inserted, err := s.insertOnce(ctx, "cmsjobs_logins", "subject, class, address, failures, since, expires_at", "(?, ?, ?, 0, ?, ?)", hash, classKnown, a.network, now, end)
+	inserted, err := s.insertOnce(ctx, "cmsjobs_logins", "subject, class, address, failures, since, expires_at",
+		"(?, ?, ?, 0, ?, ?)", hash, classKnown, a.network, now, end)
 	if err != nil || inserted {
 		return err
 	}
-	_, err = s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_logins SET since = ?, expires_at = ? WHERE subject = ? AND since < ?`), now, end, hash, now-knownRenewed.Milliseconds())
+	_, err = s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_logins SET since = ?, expires_at = ? WHERE subject = ?
+		AND since < ?`), now, end, hash, now-knownRenewed.Milliseconds())
 	return err
 }

@@ -50,7 +50,8 @@ func (r tokenRow) token() (Token, error) {
 	if err := json.Unmarshal([]byte(r.Types), &jobTypes); err != nil {
 		return Token{}, fmt.Errorf("reading the types of token %s: %w", r.ID, err)
 	}
-	return Token{ID: r.ID, Name: r.Name, Scopes: scopes, Types: jobTypes, CreatedBy: r.CreatedBy, CreatedAt: fromMillis(r.CreatedAt),
+	return Token{ID: r.ID, Name: r.Name, Scopes: scopes, Types: jobTypes, CreatedBy: r.CreatedBy,
+		CreatedAt: fromMillis(r.CreatedAt),
 		ExpiresAt: fromMillis(r.ExpiresAt), UsedAt: fromMillis(r.UsedAt), RevokedAt: fromMillis(r.RevokedAt)}, nil
 }
 
@@ -60,7 +61,8 @@ func (s *Store) CreateToken(ctx context.Context, t Token) (Token, string, error)
 	t.Name = strings.TrimSpace(t.Name)
 	switch {
 	case t.Name == "" || len(t.Name) > 191:
-		return Token{}, "", fmt.Errorf("%w: a token needs a name of at most 191 bytes that says who uses it", jobs.ErrInvalid)
+		return Token{}, "", fmt.Errorf("%w: a token needs a name of at most 191 bytes that says who uses it",
+			jobs.ErrInvalid)
 	case len(t.Scopes) == 0:
 		return Token{}, "", fmt.Errorf("%w: a token needs one scope at least of %v", jobs.ErrInvalid, AllScopes())
 	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(s.now()):
@@ -75,8 +77,10 @@ func (s *Store) CreateToken(ctx context.Context, t Token) (Token, string, error)
 	}
 	plain := TokenPrefix + secret(20)
 	t.ID, t.CreatedAt = secret(6), fromMillis(s.millis())
-	_, err = s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_tokens (id, name, hash, scopes, types, created_by, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
-		t.ID, t.Name, Hash(plain), t.Scopes.String(), string(jobTypes), jobs.PlainText(t.CreatedBy, 191), toMillis(t.CreatedAt), toMillis(t.ExpiresAt))
+	_, err = s.db.ExecContext(ctx, s.db.Rebind(`INSERT INTO cmsjobs_tokens (id, name, hash, scopes, types, created_by,
+		created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
+		t.ID, t.Name, Hash(plain), t.Scopes.String(), string(jobTypes), jobs.PlainText(t.CreatedBy, 191),
+		toMillis(t.CreatedAt), toMillis(t.ExpiresAt))
 	if err != nil {
 		return Token{}, "", fmt.Errorf("storing the token: %w", err)
 	}
@@ -103,13 +107,15 @@ func (s *Store) Tokens(ctx context.Context) ([]Token, error) {
 // RevokeToken ends a token at once. Revoking twice is harmless.
 func (s *Store) RevokeToken(ctx context.Context, id string) error {
 	var there int
-	if err := s.db.GetContext(ctx, &there, s.db.Rebind(`SELECT COUNT(*) FROM cmsjobs_tokens WHERE id = ?`), id); err != nil {
+	if err := s.db.GetContext(ctx, &there, s.db.Rebind(`SELECT COUNT(*) FROM cmsjobs_tokens WHERE id = ?`),
+		id); err != nil {
 		return fmt.Errorf("looking up the token: %w", err)
 	}
 	if there == 0 {
 		return fmt.Errorf("token %q: %w", jobs.PlainText(id, 40), jobs.ErrNotFound)
 	}
-	_, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_tokens SET revoked_at = ? WHERE id = ? AND revoked_at = 0`), s.millis(), id)
+	_, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_tokens SET revoked_at = ? WHERE id = ? AND revoked_at =
+		0`), s.millis(), id)
 	if err != nil {
 		return fmt.Errorf("revoking the token: %w", err)
 	}
@@ -143,7 +149,8 @@ func (s *Store) ByToken(ctx context.Context, plain string) (Principal, error) {
 		return Principal{}, err
 	}
 	if now-row.UsedAt > usedEvery.Milliseconds() {
-		if _, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_tokens SET used_at = ? WHERE id = ?`), now, row.ID); err != nil {
+		if _, err := s.db.ExecContext(ctx, s.db.Rebind(`UPDATE cmsjobs_tokens SET used_at = ? WHERE id = ?`), now,
+			row.ID); err != nil {
 			return Principal{}, fmt.Errorf("noting the token's use: %w", err)
 		}
 	}

@@ -39,18 +39,22 @@ func (d Chart) SVG() template.HTML {
 	}
 	step := float64(plotWidth) / float64(max(len(d.Bars), 1))
 	var out strings.Builder
-	fmt.Fprintf(&out, `<span class="top">%s</span><svg class="plot" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s"><line class="axis" x1="0" y1="%d" x2="%d" y2="%d"/>`,
+	fmt.Fprintf(&out,
+		`<span class="top">%s</span><svg class="plot" viewBox="0 0 %d %d" preserveAspectRatio="none" role="img" aria-label="%s"><line class="axis" x1="0" y1="%d" x2="%d" y2="%d"/>`,
 		esc(d.Top), plotWidth, plotHeight+1, esc(d.Name), plotHeight, plotWidth, plotHeight)
 	for i, b := range d.Bars {
 		low, high := b.Low/top*(plotHeight-2), b.High/top*(plotHeight-2)
 		width := min(step*0.8, widestBar)
 		x := float64(i)*step + (step-width)/2
-		fmt.Fprintf(&out, `<g><title>%s</title><rect class="hit" x="%.1f" y="0" width="%.1f" height="%d"/>`, esc(b.Label), float64(i)*step, step, plotHeight)
+		fmt.Fprintf(&out, `<g><title>%s</title><rect class="hit" x="%.1f" y="0" width="%.1f" height="%d"/>`,
+			esc(b.Label), float64(i)*step, step, plotHeight)
 		if low > 0 {
-			fmt.Fprintf(&out, `<rect class="low" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x, plotHeight-low, width, max(low, 1))
+			fmt.Fprintf(&out, `<rect class="low" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x, plotHeight-low,
+				width, max(low, 1))
 		}
 		if high > 0 {
-			fmt.Fprintf(&out, `<rect class="high" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x, plotHeight-low-max(high, 2), width, max(high, 2))
+			fmt.Fprintf(&out, `<rect class="high" x="%.1f" y="%.1f" width="%.1f" height="%.1f"/>`, x,
+				plotHeight-low-max(high, 2), width, max(high, 2))
 		}
 		out.WriteString(`</g>`)
 	}

@@ -44,7 +44,8 @@ type EnqueueRequest struct {
 // them, in lower case: JSON's fields are read without regard to case.
 var names = map[string]string{
 	"topic": "type", "jobtype": "type", "data": "payload", "runat": "run_at", "scheduledfor": "run_at",
-	"maxattempts": "max_attempts", "maxretries": "max_attempts", "max_retries": "max_attempts", "uniquekey": "unique_key",
+	"maxattempts": "max_attempts", "maxretries": "max_attempts", "max_retries": "max_attempts",
+	"uniquekey": "unique_key",
 }
 
 // Normalise turns the body of an enqueue into the fields of /api/v1. What is no
@@ -67,7 +68,8 @@ func Normalise(raw []byte) ([]byte, error) {
 			value = oneMore(value)
 		}
 		if other, twice := fields[name]; twice && string(other) != string(value) {
-			return nil, jobs.Invalid(fmt.Errorf("%s and another field of the request say different things of its %s: give one of them", key, name))
+			return nil, jobs.Invalid(fmt.Errorf("%s and another field of the request say different things of its %s: "+
+				"give one of them", key, name))
 		}
 		fields[name] = value
 	}

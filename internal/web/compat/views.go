@@ -39,9 +39,12 @@ type S1Job struct {
 // S1 is a job in the words of specification S1.
 func S1(v ops.JobView) S1Job {
 	return S1Job{
-		ID: v.ID, Number: v.Number, Topic: v.Type, Queue: v.Queue, Payload: v.Payload, Metadata: v.Metadata, Status: S1Status(v.Status), Detail: v.Detail,
-		Foreign: v.Foreign, Priority: v.Priority, RunAt: v.RunAt, Retries: retries(v), MaxRetries: max(v.MaxAttempts-1, 0), Attempts: v.Attempts, MaxAttempts: v.MaxAttempts,
-		LastError: v.Error, Worker: v.Worker, Result: v.Result, Progress: v.Progress, Created: v.EnqueuedAt, Updated: updated(v),
+		ID: v.ID, Number: v.Number, Topic: v.Type, Queue: v.Queue, Payload: v.Payload, Metadata: v.Metadata,
+		Status: S1Status(v.Status), Detail: v.Detail,
+		Foreign: v.Foreign, Priority: v.Priority, RunAt: v.RunAt, Retries: retries(v),
+		MaxRetries: max(v.MaxAttempts-1, 0), Attempts: v.Attempts, MaxAttempts: v.MaxAttempts,
+		LastError: v.Error, Worker: v.Worker, Result: v.Result, Progress: v.Progress, Created: v.EnqueuedAt,
+		Updated:   updated(v),
 		StartedAt: v.StartedAt, EndedAt: v.EndedAt, DurationMS: v.DurationMS,
 	}
 }
@@ -87,7 +90,8 @@ type S1Enqueued struct {
 
 // S1Receipt is the answer to an enqueue in the words of specification S1.
 func S1Receipt(v ops.Enqueued) S1Enqueued {
-	return S1Enqueued{ID: v.ID, Topic: v.Type, Status: S1Status(v.Status), RunAt: v.RunAt, Created: v.EnqueuedAt, Existing: v.Existing, Result: v.Result, LastError: v.Error}
+	return S1Enqueued{ID: v.ID, Topic: v.Type, Status: S1Status(v.Status), RunAt: v.RunAt, Created: v.EnqueuedAt,
+		Existing: v.Existing, Result: v.Result, LastError: v.Error}
 }
 
 // S1Stats are the figures of specification S1 and what else is known. Times are in
@@ -109,8 +113,10 @@ type S1Stats struct {
 
 // S1Figures are the figures of specification S1.
 func S1Figures(v ops.StatsView) S1Stats {
-	return S1Stats{Pending: v.Waiting, Delayed: v.Delayed, Foreign: v.Foreign, Processing: v.Processing, Completed: v.Completed, Failed: v.Failed, Cancelled: v.Cancelled,
-		SuccessRate: v.SuccessRate, Ended: v.Ended, AvgExecutionTime: v.AvgDurationMS, OldestMS: v.OldestMS, Queues: v.Queues}
+	return S1Stats{Pending: v.Waiting, Delayed: v.Delayed, Foreign: v.Foreign, Processing: v.Processing,
+		Completed: v.Completed, Failed: v.Failed, Cancelled: v.Cancelled,
+		SuccessRate: v.SuccessRate, Ended: v.Ended, AvgExecutionTime: v.AvgDurationMS, OldestMS: v.OldestMS,
+		Queues: v.Queues}
 }
 
 // S2Job is a job in the words of specification S2.
@@ -133,7 +139,8 @@ type S2Job struct {
 
 // S2 is a job in the words of specification S2.
 func S2(v ops.JobView) S2Job {
-	out := S2Job{ID: v.ID, Type: v.Type, Payload: v.Payload, Status: v.Status, Attempts: v.Attempts, MaxAttempts: v.MaxAttempts, RunAt: v.RunAt,
+	out := S2Job{ID: v.ID, Type: v.Type, Payload: v.Payload, Status: v.Status, Attempts: v.Attempts,
+		MaxAttempts: v.MaxAttempts, RunAt: v.RunAt,
 		LastError: v.Error, CreatedAt: v.EnqueuedAt, UpdatedAt: updated(v)}
 	switch jobs.Status(v.Status) {
 	case jobs.StatusProcessing:

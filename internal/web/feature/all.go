@@ -57,10 +57,13 @@ func All(p Ports) []web.Feature {
 	if p.Conditions == nil {
 		p.Conditions = func(context.Context) []web.Condition { return nil }
 	}
-	probes := health.Ports{Ready: p.Ready, Workers: p.Workers, Conditions: p.Conditions, ConditionNames: p.ConditionNames, Figures: p.Figures}
+	probes := health.Ports{Ready: p.Ready, Workers: p.Workers, Conditions: p.Conditions,
+		ConditionNames: p.ConditionNames, Figures: p.Figures}
 	return []web.Feature{
-		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions, Failing: probes.Failing, Disabled: p.Inline != nil}),
-		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline, DefaultQueue: p.DefaultQueue}),
+		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions,
+			Failing: probes.Failing, Disabled: p.Inline != nil}),
+		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
+			DefaultQueue: p.DefaultQueue}),
 		queues.Feature(p.Control),
 		schedules.Feature(p.Control, p.Ticker),
 		backups.Feature(p.Backups),

@@ -11,7 +11,8 @@ func TestPluralsFollowTheNumberBeforeThem(t *testing.T) {
 	folder := func(en, vi string) fstest.MapFS {
 		return fstest.MapFS{"en.yaml": {Data: []byte(en)}, "vi.yaml": {Data: []byte(vi)}}
 	}
-	c, err := locale.Load(folder(`jobs: "%d failed {job|jobs}, %s {cause|causes}"`+"\n"+`rate: "%s %% of %d {run|runs} in “%s”"`,
+	c, err := locale.Load(folder(`jobs: "%d failed {job|jobs}, %s {cause|causes}"`+"\n"+
+		`rate: "%s %% of %d {run|runs} in “%s”"`,
 		`jobs: "%d việc thất bại, %s nguyên nhân"`+"\n"+`rate: "%s %% của %d lần chạy trong “%s”"`))
 	if err != nil {
 		t.Fatal(err)
@@ -43,7 +44,8 @@ func TestAKeyInTwoFilesIsRefused(t *testing.T) {
 
 func TestErrorsAreTranslatedByTheirForm(t *testing.T) {
 	c, err := locale.Load(fstest.MapFS{"en.yaml": {Data: []byte("a: x")},
-		"vi.yaml": {Data: []byte("a: y\nerrors:\n  \"No %s here: %d.\": \"Ở đây không có %s: %d.\"\n  \"worker\": \"tiến trình\"\n")}})
+		"vi.yaml": {Data: []byte("a: y\nerrors:\n  \"No %s here: %d.\": \"Ở đây không có %s: %d.\"\n  \"worker\": " +
+			"\"tiến trình\"\n")}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -29,7 +29,8 @@ func pack(t testing.TB, f Format, recipients []age.Recipient, files ...string) [
 		t.Fatal(err)
 	}
 	for i, content := range files {
-		if _, err := w.Add(fmt.Sprintf("files/ü %d", i), time.Unix(1e9, 0), int64(len(content)), strings.NewReader(content)); err != nil {
+		if _, err := w.Add(fmt.Sprintf("files/ü %d", i), time.Unix(1e9, 0), int64(len(content)),
+			strings.NewReader(content)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -41,11 +42,12 @@ func pack(t testing.TB, f Format, recipients []age.Recipient, files ...string) [
 
 func unpack(f Format, data []byte, identities ...age.Identity) (map[string]string, error) {
 	files := map[string]string{}
-	err := Read(context.Background(), bytes.NewReader(data), f, len(identities) > 0, identities, func(e Entry, r io.Reader) error {
-		content, err := io.ReadAll(r)
-		files[e.Name] = string(content)
-		return err
-	})
+	err := Read(context.Background(), bytes.NewReader(data), f, len(identities) > 0, identities,
+		func(e Entry, r io.Reader) error {
+			content, err := io.ReadAll(r)
+			files[e.Name] = string(content)
+			return err
+		})
 	return files, err
 }
 
@@ -125,22 +127,26 @@ func TestTornAndChangedArchivesAreFound(t *testing.T) {
 
 // hostile archives, each with one entry that must not be restored.
 func TestHostileEntriesAreRefused(t *testing.T) {
-	names := []string{"../evil", "/etc/passwd", "a/../../evil", "a//b", "", ".", "a\\..\\b", "C:\\evil", "a/\x01/../..", "./a", "a\x00b", strings.Repeat("a/", 2048) + "a"}
+	names := []string{"../evil", "/etc/passwd", "a/../../evil", "a//b", "", ".", "a\\..\\b", "C:\\evil",
+		"a/\x01/../..", "./a", "a\x00b", strings.Repeat("a/", 2048) + "a"}
 	for _, name := range names {
 		if !strings.Contains(name, "\x00") { // which only zip can say
-			if _, err := unpack(TarGzip, tarball(t, &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 1})); err == nil {
+			if _, err := unpack(TarGzip,
+				tarball(t, &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: 1})); err == nil {
 				t.Errorf("tar: the name %.100q is taken", name)
 			}
 		}
 		if name == "" {
 			continue
 		}
-		if _, err := unpack(Zip, zipped(t, name, 0o644)); !errors.Is(err, ErrUnsafe) && !errors.Is(err, zip.ErrInsecurePath) {
+		if _, err := unpack(Zip, zipped(t, name, 0o644)); !errors.Is(err, ErrUnsafe) &&
+			!errors.Is(err, zip.ErrInsecurePath) {
 			t.Errorf("zip: the name %.100q: %v", name, err)
 		}
 	}
 	for _, kind := range []byte{tar.TypeSymlink, tar.TypeLink, tar.TypeChar, tar.TypeBlock, tar.TypeFifo, tar.TypeDir} {
-		if _, err := unpack(TarGzip, tarball(t, &tar.Header{Typeflag: kind, Name: "a", Linkname: "/etc/passwd"})); !errors.Is(err, ErrUnsafe) {
+		if _, err := unpack(TarGzip,
+			tarball(t, &tar.Header{Typeflag: kind, Name: "a", Linkname: "/etc/passwd"})); !errors.Is(err, ErrUnsafe) {
 			t.Errorf("tar: the type %q: %v", kind, err)
 		}
 	}
@@ -224,16 +230,17 @@ func FuzzRead(f *testing.F) {
 		f.Add(i, pack(f, format, nil, "a", "bb"))
 	}
 	f.Fuzz(func(t *testing.T, i int, data []byte) {
-		err := Read(t.Context(), bytes.NewReader(data), formats[uint(i)%3], false, nil, func(e Entry, r io.Reader) error {
-			if !fs.ValidPath(e.Name) {
-				t.Errorf("%q is visited", e.Name)
-			}
-			_, err := io.Copy(io.Discard, io.LimitReader(r, 1<<20))
-			if err == nil && e.Size > 1<<20 {
-				err = errors.New("large enough")
-			}
-			return err
-		})
+		err := Read(t.Context(), bytes.NewReader(data), formats[uint(i)%3], false, nil,
+			func(e Entry, r io.Reader) error {
+				if !fs.ValidPath(e.Name) {
+					t.Errorf("%q is visited", e.Name)
+				}
+				_, err := io.Copy(io.Discard, io.LimitReader(r, 1<<20))
+				if err == nil && e.Size > 1<<20 {
+					err = errors.New("large enough")
+				}
+				return err
+			})
 		_ = err // any error is right; a panic is not
 	})
 }

@@ -37,7 +37,8 @@ const maxWindow = 64 << 20
 // Read visits every entry of an archive in order and reads it to its very
 // end. What visit leaves of an entry is skipped. Zip cannot be read as a
 // stream: it is spooled into a temporary file first.
-func Read(ctx context.Context, r io.Reader, f Format, encrypted bool, identities []age.Identity, visit func(Entry, io.Reader) error) error {
+func Read(ctx context.Context, r io.Reader, f Format, encrypted bool, identities []age.Identity,
+	visit func(Entry, io.Reader) error) error {
 	if encrypted {
 		if len(identities) == 0 {
 			return ErrLocked
@@ -54,7 +55,8 @@ func Read(ctx context.Context, r io.Reader, f Format, encrypted bool, identities
 	}
 	switch f {
 	case TarZstd:
-		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true), zstd.WithDecoderConcurrency(2))
+		z, err := zstd.NewReader(r, zstd.WithDecoderMaxWindow(maxWindow), zstd.WithDecoderLowmem(true),
+			zstd.WithDecoderConcurrency(2))
 		if err != nil {
 			return fmt.Errorf("opening the archive: %w", err)
 		}

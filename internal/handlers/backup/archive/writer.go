@@ -101,7 +101,8 @@ func (a *Writer) entry(name string, modified time.Time, size int64) (io.Writer, 
 	if a.zip != nil {
 		return a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: modified})
 	}
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644, ModTime: modified.Truncate(time.Second)}
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644,
+		ModTime: modified.Truncate(time.Second)}
 	return a.tar, a.tar.WriteHeader(h)
 }
 

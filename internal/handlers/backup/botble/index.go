@@ -41,7 +41,8 @@ func (b *Store) complete(ctx context.Context, key string, r io.Reader) error {
 	if err != nil {
 		return err
 	}
-	if err := b.store.Put(ctx, folder+"/"+markName, bytes.NewReader(marked), storage.PutOptions{Public: b.public}); err != nil {
+	if err := b.store.Put(ctx, folder+"/"+markName, bytes.NewReader(marked), storage.PutOptions{
+		Public: b.public}); err != nil {
 		return err
 	}
 	if side.Status != manifest.Complete {
@@ -130,7 +131,10 @@ func (b *Store) ours(ctx context.Context) (map[string]string, map[string]mark, [
 // mark last.
 func (b *Store) removeFolder(ctx context.Context, folder string) error {
 	if _, err := b.store.Stat(ctx, indexName); err == nil {
-		if err := b.index(ctx, func(index map[string]json.RawMessage) error { delete(index, folder); return nil }); err != nil {
+		if err := b.index(ctx, func(index map[string]json.RawMessage) error {
+			delete(index, folder)
+			return nil
+		}); err != nil {
 			return err
 		}
 	}

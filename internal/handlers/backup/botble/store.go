@@ -101,9 +101,11 @@ func (b *Store) Open(ctx context.Context, key string) (io.ReadCloser, storage.In
 		return nil, storage.Info{}, err
 	}
 	if m, ok := marks[key]; ok {
-		return io.NopCloser(bytes.NewReader(m.ManifestFile)), storage.Info{Key: key, Size: int64(len(m.ManifestFile))}, nil
+		return io.NopCloser(bytes.NewReader(m.ManifestFile)), storage.Info{Key: key, Size: int64(len(m.ManifestFile))},
+			nil
 	}
-	return nil, storage.Info{}, fmt.Errorf("%s is kept as the CMS's own files; take it from another destination: %w", key, storage.ErrNotFound)
+	return nil, storage.Info{}, fmt.Errorf("%s is kept as the CMS's own files; take it from another destination: %w",
+		key, storage.ErrNotFound)
 }
 
 // Stat describes a manifest file.

@@ -62,7 +62,8 @@ func (w *writer) visit(e archive.Entry, content io.Reader) error {
 		if err := w.open("storage"); err != nil {
 			return err
 		}
-		h := &zip.FileHeader{Name: strings.TrimPrefix(e.Name, manifest.FilesFolder+w.uploads+"/"), Method: zip.Deflate, Modified: e.Modified}
+		h := &zip.FileHeader{Name: strings.TrimPrefix(e.Name, manifest.FilesFolder+w.uploads+"/"), Method: zip.Deflate,
+			Modified: e.Modified}
 		entry, err := w.zip.CreateHeader(h)
 		if err != nil {
 			return err

@@ -49,7 +49,8 @@ func (c *Catalog) Find(ctx context.Context, w Wanted) (found Stored, passed []St
 		}
 		return Stored{}, nil, err
 	}
-	found = slices.MinFunc(fits, func(a, b Stored) int { return cmp.Compare(c.rank(a, w), c.rank(b, w)) }) // the first, so the newest, of the best
+	// the first, so the newest, of the best
+	found = slices.MinFunc(fits, func(a, b Stored) int { return cmp.Compare(c.rank(a, w), c.rank(b, w)) })
 	if w.ID == "latest" {
 		for _, b := range all {
 			if b.Started.After(found.Started) && !b.Safety {
@@ -77,14 +78,16 @@ func (c *Catalog) unfit(all []Stored, w Wanted) string {
 			other++
 		}
 	}
-	return fmt.Sprintf(" (of %s, the newest verification of %d failed, %d are partial, and %d hold other parts, or only some tables, "+
+	return fmt.Sprintf(" (of %s, the newest verification of %d failed, %d are partial, and %d hold other parts, or "+
+		"only some tables, "+
 		"or were made before a restore; name one by its id: cmsjobs backup list)",
 		english.Plural(len(all), "backup", ""), failed, partial, other)
 }
 
 // candidate says whether a backup may be the latest one at all.
 func (c *Catalog) candidate(b Stored, w Wanted) bool {
-	return b.Status == manifest.Complete && !b.Limited && !b.Safety && (b.Database || !w.Database) && (b.Files || !w.Files)
+	return b.Status == manifest.Complete && !b.Limited && !b.Safety && (b.Database || !w.Database) &&
+		(b.Files || !w.Files)
 }
 
 // rank orders candidates, the best first: of known origin, verified or not due,

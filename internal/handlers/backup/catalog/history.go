@@ -26,8 +26,10 @@ func (c *Catalog) Record(ctx context.Context, p Report) error {
 	return database.InTx(ctx, c.config.DB, "writing down the backup", func(tx *sqlx.Tx) error {
 		_, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backups WHERE id = ?"), p.ID)
 		if err == nil {
-			_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, finished_at, archive_sha256, verified_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
-				p.ID, string(p.Status), p.Started.UnixMilli(), millis(p.Finished), p.SHA256, verified, p.Source, p.By, string(report))
+			_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, "+
+				"finished_at, archive_sha256, verified_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+				p.ID, string(p.Status), p.Started.UnixMilli(), millis(p.Finished), p.SHA256, verified, p.Source, p.By,
+				string(report))
 		}
 		return err
 	})
@@ -73,7 +75,8 @@ func (c *Catalog) recordedRuns(ctx context.Context, limit int) ([]Report, error)
 		Status manifest.Status `db:"status"`
 		Report string          `db:"report"`
 	}
-	err := c.config.DB.SelectContext(ctx, &rows, c.config.DB.Rebind("SELECT status, report FROM cmsjobs_backups ORDER BY started_at DESC, id DESC LIMIT ?"), limit)
+	err := c.config.DB.SelectContext(ctx, &rows, c.config.DB.Rebind("SELECT status, report FROM cmsjobs_backups "+
+		"ORDER BY started_at DESC, id DESC LIMIT ?"), limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the backups' history: %w", err)
 	}

@@ -127,7 +127,8 @@ func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store)
 	}
 	_ = reading.Wait() // each error is in failed
 	if listErr == nil {
-		c.writeIndex(ctx, name, slices.Collect(maps.Keys(index)), slices.DeleteFunc(fresh, func(r indexRow) bool { return r.Key == "" }))
+		c.writeIndex(ctx, name, slices.Collect(maps.Keys(index)),
+			slices.DeleteFunc(fresh, func(r indexRow) bool { return r.Key == "" }))
 	}
 	var found []indexEntry
 	for _, e := range entries {
@@ -140,7 +141,8 @@ func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store)
 
 // manifestFiles are those at a destination, and the copy of an index if there is
 // one; with an error, those before it.
-func (c *Catalog) manifestFiles(ctx context.Context, store storage.Store) (infos []storage.Info, saved *storage.Info, err error) {
+func (c *Catalog) manifestFiles(ctx context.Context, store storage.Store) (infos []storage.Info, saved *storage.Info,
+	err error) {
 	for info, err := range store.List(ctx, c.config.Prefix+"backup-") {
 		if err != nil {
 			return infos, saved, err
@@ -177,7 +179,8 @@ func (r indexRow) decode() *indexEntry {
 // manifest file is read.
 func (c *Catalog) readIndex(ctx context.Context, destination string) map[string]indexRow {
 	var rows []indexRow
-	err := c.config.DB.SelectContext(ctx, &rows, c.config.DB.Rebind("SELECT object_key, size, modified_at, tag, entry FROM cmsjobs_backup_index WHERE destination = ?"), destination)
+	err := c.config.DB.SelectContext(ctx, &rows, c.config.DB.Rebind("SELECT object_key, size, modified_at, tag, "+
+		"entry FROM cmsjobs_backup_index WHERE destination = ?"), destination)
 	if err != nil {
 		c.config.Logger.WarnContext(ctx, "index of backups not read; reading every manifest file",
 			"event", "backup.index_failed", "destination", destination, "error", err)
@@ -218,7 +221,8 @@ func replaceInIndex(ctx context.Context, tx *sqlx.Tx, destination string, gone [
 		for _, key := range batch {
 			args = append(args, key)
 		}
-		if _, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backup_index WHERE destination = ? AND object_key IN ("+database.Marks(len(batch))+")"), args...); err != nil {
+		if _, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backup_index WHERE destination = ? AND "+
+			"object_key IN ("+database.Marks(len(batch))+")"), args...); err != nil {
 			return err
 		}
 	}
@@ -228,7 +232,8 @@ func replaceInIndex(ctx context.Context, tx *sqlx.Tx, destination string, gone [
 			args = append(args, destination, r.Key, r.Size, r.Modified, r.Tag, r.Entry)
 		}
 		// Ignored, as another process may have been first.
-		statement := database.Of(tx).InsertIgnore("cmsjobs_backup_index", "destination, object_key, size, modified_at, tag, entry", database.Rows("(?, ?, ?, ?, ?, ?)", len(batch)))
+		statement := database.Of(tx).InsertIgnore("cmsjobs_backup_index", "destination, object_key, size, "+
+			"modified_at, tag, entry", database.Rows("(?, ?, ?, ?, ?, ?)", len(batch)))
 		if _, err := tx.ExecContext(ctx, tx.Rebind(statement), args...); err != nil {
 			return fmt.Errorf("adding to the index of backups: %w", err)
 		}

@@ -24,7 +24,8 @@ const copyStep = 100
 
 // readCopy reads the rows of a destination's catalog where our index lacks many of
 // its manifest files. Without it each of them is read.
-func (c *Catalog) readCopy(ctx context.Context, store storage.Store, saved *storage.Info, infos []storage.Info, index map[string]indexRow) map[string]indexRow {
+func (c *Catalog) readCopy(ctx context.Context, store storage.Store, saved *storage.Info, infos []storage.Info,
+	index map[string]indexRow) map[string]indexRow {
 	lacking := map[string]indexRow{}
 	for _, info := range infos {
 		if row := rowOf(info); !index[info.Key].fits(row) {
@@ -80,7 +81,8 @@ func (c *Catalog) tryKeepCopy(ctx context.Context, destination string, store sto
 		return err
 	}
 	var lacking int
-	err := c.config.DB.GetContext(ctx, &lacking, c.config.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_backup_index WHERE destination = ? AND modified_at > ?"), destination, newest)
+	err := c.config.DB.GetContext(ctx, &lacking, c.config.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_backup_index WHERE "+
+		"destination = ? AND modified_at > ?"), destination, newest)
 	if err != nil || lacking-len(gone) < copyStep {
 		return err
 	}
@@ -90,7 +92,8 @@ func (c *Catalog) tryKeepCopy(ctx context.Context, destination string, store sto
 	}
 	rows := make([]indexcopy.Row, 0, len(index))
 	for _, r := range index {
-		rows = append(rows, indexcopy.Row{Key: r.Key, Size: r.Size, Modified: r.Modified, Tag: r.Tag, Entry: json.RawMessage(r.Entry)})
+		rows = append(rows, indexcopy.Row{Key: r.Key, Size: r.Size, Modified: r.Modified, Tag: r.Tag,
+			Entry: json.RawMessage(r.Entry)})
 	}
 	slices.SortFunc(rows, func(a, b indexcopy.Row) int { return cmp.Compare(a.Key, b.Key) })
 	key, err := c.Signer(ctx)
@@ -101,5 +104,6 @@ func (c *Catalog) tryKeepCopy(ctx context.Context, destination string, store sto
 	if err != nil {
 		return err
 	}
-	return store.Put(ctx, c.config.Prefix+copyName, bytes.NewReader(data), storage.PutOptions{ExpectedSize: int64(len(data))})
+	return store.Put(ctx, c.config.Prefix+copyName, bytes.NewReader(data), storage.PutOptions{
+		ExpectedSize: int64(len(data))})
 }

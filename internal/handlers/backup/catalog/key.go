@@ -40,7 +40,8 @@ func (c *Catalog) Signer(ctx context.Context) (manifest.Signer, error) {
 	}
 	read := func() (text string, err error) {
 		var found []string
-		err = c.config.DB.SelectContext(ctx, &found, c.config.DB.Rebind("SELECT private_key FROM cmsjobs_backup_keys WHERE name = ?"), signingKey)
+		err = c.config.DB.SelectContext(ctx, &found, c.config.DB.Rebind("SELECT private_key FROM cmsjobs_backup_keys "+
+			"WHERE name = ?"), signingKey)
 		return strings.Join(found, ""), err
 	}
 	text, err := read()
@@ -54,7 +55,8 @@ func (c *Catalog) Signer(ctx context.Context) (manifest.Signer, error) {
 	}
 	seed, err := base64.StdEncoding.DecodeString(text)
 	if err != nil || len(seed) != ed25519.SeedSize {
-		return s, errors.New("the key that signs backups (cmsjobs_backup_keys) is damaged: delete its row, then a new one is made, " +
+		return s, errors.New("the key that signs backups (cmsjobs_backup_keys) is damaged: delete its row, then a " +
+			"new one is made, " +
 			"and add the old public key to backup.trusted_keys")
 	}
 	c.key = ed25519.NewKeyFromSeed(seed)
@@ -74,7 +76,8 @@ func (c *Catalog) CarryKey(ctx context.Context, db *sqlx.DB) error {
 // saveKey writes a key into a database that has none.
 func (c *Catalog) saveKey(ctx context.Context, db *sqlx.DB, key ed25519.PrivateKey) error {
 	insert := database.Of(db).InsertIgnore("cmsjobs_backup_keys", "name, private_key, made_at", "(?, ?, ?)")
-	_, err := db.ExecContext(ctx, db.Rebind(insert), signingKey, base64.StdEncoding.EncodeToString(key.Seed()), c.config.Now().UnixMilli())
+	_, err := db.ExecContext(ctx, db.Rebind(insert), signingKey, base64.StdEncoding.EncodeToString(key.Seed()),
+		c.config.Now().UnixMilli())
 	return err
 }
 
@@ -95,7 +98,8 @@ func (c *Catalog) OriginOf(ctx context.Context, side manifest.File) (manifest.Or
 // this database does not know the backup.
 func (c *Catalog) RecordedSum(ctx context.Context, id string) (string, error) {
 	var sums []string
-	err := c.config.DB.SelectContext(ctx, &sums, c.config.DB.Rebind("SELECT archive_sha256 FROM cmsjobs_backups WHERE id = ?"), id)
+	err := c.config.DB.SelectContext(ctx, &sums, c.config.DB.Rebind("SELECT archive_sha256 FROM cmsjobs_backups "+
+		"WHERE id = ?"), id)
 	if err != nil || len(sums) == 0 {
 		return "", err
 	}

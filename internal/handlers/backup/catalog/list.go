@@ -82,7 +82,8 @@ func (c *Catalog) knowledge(ctx context.Context) (knowledge, error) {
 // stored joins what a manifest file says with what our tables know: of a copy that
 // they know a verification of, theirs counts, as a manifest file can be replaced.
 func (k knowledge) stored(e indexEntry, destination string) Stored {
-	b := Stored{File: e.File, Destination: destination, Key: strings.TrimSuffix(e.key, manifest.Ending), TableCount: e.TableCount}
+	b := Stored{File: e.File, Destination: destination, Key: strings.TrimSuffix(e.key, manifest.Ending),
+		TableCount: e.TableCount}
 	b.Origin = k.signer.Judge(e.Signer, b.SHA256, k.sums[b.ID])
 	if p, known := k.verifications[copyOf{b.ID, destination}]; known {
 		b.Settle(p)
@@ -138,7 +139,8 @@ func (c *Catalog) Destination(name string) (storage.Store, error) {
 	if d, ok := c.config.Destinations[name]; ok {
 		return d, nil
 	}
-	return nil, jobs.Permanent(fmt.Errorf("no backup destination is named %q; configured are %v", name, c.Destinations()))
+	return nil, jobs.Permanent(fmt.Errorf("no backup destination is named %q; configured are %v", name,
+		c.Destinations()))
 }
 
 func openStaged(b Stored) (io.ReadCloser, storage.Info, error) {

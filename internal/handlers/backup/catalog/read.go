@@ -10,7 +10,8 @@ import (
 )
 
 // Read goes through a backup's entries.
-func (c *Catalog) Read(ctx context.Context, b Stored, progress func(Step), visit func(archive.Entry, io.Reader) error) error {
+func (c *Catalog) Read(ctx context.Context, b Stored, progress func(Step),
+	visit func(archive.Entry, io.Reader) error) error {
 	_, format, encrypted, ok := archive.Detect(b.Archive)
 	if !ok {
 		return fmt.Errorf("%s is of no known format", b.Archive)

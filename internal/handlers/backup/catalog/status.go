@@ -35,14 +35,16 @@ func (c *Catalog) State(b Stored) retention.State {
 // the one that did.
 func (c *Catalog) Usable(b Stored) bool {
 	s := c.State(b)
-	return b.Status == manifest.Complete && !b.Limited && !b.Safety && !b.Origin.Foreign() && (s == retention.Verified || s == retention.Pending)
+	return b.Status == manifest.Complete && !b.Limited && !b.Safety && !b.Origin.Foreign() &&
+		(s == retention.Verified || s == retention.Pending)
 }
 
 // Standing says in a few words how far a backup may be relied on.
 func (c *Catalog) Standing(b Stored) string {
 	switch c.State(b) {
 	case retention.Verified:
-		return fmt.Sprintf("verified (%s) on %s UTC", b.Verification.Level, b.Verification.At.UTC().Format("2006-01-02 15:04"))
+		return fmt.Sprintf("verified (%s) on %s UTC", b.Verification.Level,
+			b.Verification.At.UTC().Format("2006-01-02 15:04"))
 	case retention.Failed:
 		return b.Reason()
 	case retention.Pending:

@@ -31,7 +31,8 @@ func (b Stored) Contents() string {
 func (b Stored) Untrusted() string {
 	switch {
 	case b.Origin == manifest.Altered:
-		return "THIS BACKUP WAS ALTERED: what its manifest file says is not what was signed or recorded when it was made"
+		return "THIS BACKUP WAS ALTERED: what its manifest file says is not what was signed or recorded when it was " +
+			"made"
 	case b.Origin == manifest.Unknown && b.SignedBy != "":
 		return "THIS INSTALLATION NEVER MADE THIS BACKUP. It is signed by an unknown key, " + b.SignedBy +
 			"; if that is the key of your old server, set backup.trusted_keys"

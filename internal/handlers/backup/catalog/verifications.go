@@ -25,7 +25,8 @@ func (c *Catalog) RecordVerification(ctx context.Context, b Stored, p manifest.V
 		(id, backup_id, destination, level, ok, conclusive, finished_at, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`),
 		rand.Text(), p.Backup, p.Destination, string(p.Level), ok, conclusive, p.Finished.UnixMilli(), string(data))
 	if err == nil && p.OK && p.Level == manifest.LevelRestored {
-		_, err = c.config.DB.ExecContext(ctx, c.config.DB.Rebind("UPDATE cmsjobs_backups SET verified_at = ? WHERE id = ?"), p.Finished.UnixMilli(), p.Backup)
+		_, err = c.config.DB.ExecContext(ctx, c.config.DB.Rebind("UPDATE cmsjobs_backups SET verified_at = ? WHERE "+
+			"id = ?"), p.Finished.UnixMilli(), p.Backup)
 	}
 	if err == nil && !p.Unfinished {
 		err = c.updateStatus(ctx, b)
@@ -36,7 +37,8 @@ func (c *Catalog) RecordVerification(ctx context.Context, b Stored, p manifest.V
 	if !p.Unfinished {
 		// Our table knows it, so the list is right in any case.
 		if sideErr := c.settleManifestFile(ctx, b, p.Summary()); sideErr != nil {
-			c.config.Logger.WarnContext(ctx, "verification not written to the manifest file of a backup", "event", "backup.manifest_failed",
+			c.config.Logger.WarnContext(ctx, "verification not written to the manifest file of a backup", "event",
+				"backup.manifest_failed",
 				"backup", b.ID, "destination", b.Destination, "error", sideErr)
 		}
 	}
@@ -66,7 +68,8 @@ func (c *Catalog) updateStatus(ctx context.Context, b Stored) error {
 			status = b.Made
 		}
 	}
-	_, err = c.config.DB.ExecContext(ctx, c.config.DB.Rebind("UPDATE cmsjobs_backups SET status = ? WHERE id = ? AND status <> ?"), string(status), b.ID, string(manifest.Running))
+	_, err = c.config.DB.ExecContext(ctx, c.config.DB.Rebind("UPDATE cmsjobs_backups SET status = ? WHERE id = ? AND "+
+		"status <> ?"), string(status), b.ID, string(manifest.Running))
 	return err
 }
 
@@ -75,8 +78,10 @@ type copyOf struct{ backup, destination string }
 
 // newestVerifications are the newest conclusive verifications of each copy, of one backup or,
 // with "", of all.
-func (c *Catalog) newestVerifications(ctx context.Context, backup string) (map[copyOf]*manifest.VerificationSummary, error) {
-	rows, err := c.config.DB.QueryContext(ctx, c.config.DB.Rebind(`SELECT backup_id, destination, level, ok, finished_at, CASE WHEN ok = 0 THEN report ELSE '' END
+func (c *Catalog) newestVerifications(ctx context.Context, backup string) (map[copyOf]*manifest.VerificationSummary,
+	error) {
+	rows, err := c.config.DB.QueryContext(ctx, c.config.DB.Rebind(`SELECT backup_id, destination, level, ok,
+		finished_at, CASE WHEN ok = 0 THEN report ELSE '' END
 		FROM cmsjobs_backup_verifications WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest verifications: %w", err)
@@ -131,7 +136,8 @@ func (c *Catalog) settleManifestFile(ctx context.Context, b Stored, p *manifest.
 // of all backups.
 func (c *Catalog) Verifications(ctx context.Context, id string, limit int) ([]manifest.Verification, error) {
 	var rows []string
-	err := c.config.DB.SelectContext(ctx, &rows, c.config.DB.Rebind("SELECT report FROM cmsjobs_backup_verifications WHERE backup_id = ? OR ? = '' ORDER BY finished_at DESC, id LIMIT ?"), id, id, limit)
+	err := c.config.DB.SelectContext(ctx, &rows, c.config.DB.Rebind("SELECT report FROM cmsjobs_backup_verifications "+
+		"WHERE backup_id = ? OR ? = '' ORDER BY finished_at DESC, id LIMIT ?"), id, id, limit)
 	if err != nil {
 		return nil, fmt.Errorf("reading the backups' verifications: %w", err)
 	}

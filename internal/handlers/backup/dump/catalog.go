@@ -48,9 +48,11 @@ const (
 var forms = map[string]form{
 	"tinyint": number, "smallint": number, "mediumint": number, "int": number, "bigint": number,
 	"decimal": number, "float": number, "double": number, "year": number,
-	"bit": binary, "binary": binary, "varbinary": binary, "tinyblob": binary, "blob": binary, "mediumblob": binary, "longblob": binary,
+	"bit": binary, "binary": binary, "varbinary": binary, "tinyblob": binary, "blob": binary, "mediumblob": binary,
+	"longblob": binary,
 	"geometry": binary, "point": binary, "linestring": binary, "polygon": binary, "multipoint": binary,
-	"multilinestring": binary, "multipolygon": binary, "geometrycollection": binary, "geomcollection": binary, "vector": binary,
+	"multilinestring": binary, "multipolygon": binary, "geometrycollection": binary, "geomcollection": binary,
+	"vector": binary,
 }
 
 // catalog looks up tables, columns, views and sequences.
@@ -65,7 +67,8 @@ func (s *session) catalog(ctx context.Context) (catalog, error) {
 	if err != nil {
 		return c, err
 	}
-	rows, err := s.texts(ctx, "SELECT TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE TABLE_SCHEMA = "+schema+" ORDER BY TABLE_NAME")
+	rows, err := s.texts(ctx, "SELECT TABLE_NAME, TABLE_TYPE, ENGINE FROM information_schema.TABLES WHERE "+
+		"TABLE_SCHEMA = "+schema+" ORDER BY TABLE_NAME")
 	if err != nil {
 		return c, fmt.Errorf("listing the tables: %w", err)
 	}
@@ -80,14 +83,16 @@ func (s *session) catalog(ctx context.Context) (catalog, error) {
 			}
 			c.views = append(c.views, v)
 		default: // BASE TABLE, SYSTEM VERSIONED
-			c.tables = append(c.tables, tableInfo{name: name, engine: r[2], columns: columns[name], key: keyOf(columns[name], keys[name])})
+			c.tables = append(c.tables, tableInfo{name: name, engine: r[2], columns: columns[name],
+				key: keyOf(columns[name], keys[name])})
 		}
 	}
 	return c, nil
 }
 
 func (s *session) columns(ctx context.Context, schema string) (map[string][]column, error) {
-	rows, err := s.texts(ctx, "SELECT TABLE_NAME, COLUMN_NAME, LOWER(DATA_TYPE), EXTRA, COALESCE(GENERATION_EXPRESSION, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = "+
+	rows, err := s.texts(ctx, "SELECT TABLE_NAME, COLUMN_NAME, LOWER(DATA_TYPE), EXTRA, "+
+		"COALESCE(GENERATION_EXPRESSION, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = "+
 		schema+" ORDER BY TABLE_NAME, ORDINAL_POSITION")
 	if err != nil {
 		return nil, fmt.Errorf("listing the columns: %w", err)
@@ -97,15 +102,17 @@ func (s *session) columns(ctx context.Context, schema string) (map[string][]colu
 		if generated(r[3], r[4]) {
 			continue
 		}
-		all[r[0]] = append(all[r[0]], column{name: r[1], form: forms[r[2]], float: r[2] == "float", long: longTypes[r[2]], json: r[2] == "json"})
+		all[r[0]] = append(all[r[0]], column{name: r[1], form: forms[r[2]], float: r[2] == "float",
+			long: longTypes[r[2]], json: r[2] == "json"})
 	}
 	return all, nil
 }
 
 // keys are the columns of every table's primary key.
 func (s *session) keys(ctx context.Context, schema string) (map[string][]string, error) {
-	rows, err := s.texts(ctx, "SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = "+schema+
-		" AND INDEX_NAME = 'PRIMARY' ORDER BY TABLE_NAME, SEQ_IN_INDEX")
+	rows, err := s.texts(ctx,
+		"SELECT TABLE_NAME, COLUMN_NAME FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = "+schema+
+			" AND INDEX_NAME = 'PRIMARY' ORDER BY TABLE_NAME, SEQ_IN_INDEX")
 	if err != nil {
 		return nil, fmt.Errorf("listing the keys: %w", err)
 	}

@@ -42,7 +42,8 @@ func Compared(was, is Summary) string {
 	case len(was.Objects) == 0:
 		return "the backup does not state its schema in a form that can be compared"
 	case !alike(was.Server, is.Server):
-		return fmt.Sprintf("it was restored on %s, which describes tables in other words than %s: of the schema, the names of tables and columns were compared", is.Server, was.Server)
+		return fmt.Sprintf("it was restored on %s, which describes tables in other words than %s: of the schema, the "+
+			"names of tables and columns were compared", is.Server, was.Server)
 	}
 	return ""
 }
@@ -70,7 +71,8 @@ func SumsComparable(was, is Summary, table string) bool {
 // holdsJSON knows MySQL's own type, and MariaDB's text that must be JSON.
 func (o Object) holdsJSON() bool {
 	for fact, how := range o.Facts {
-		if strings.HasPrefix(fact, "column ") && strings.HasPrefix(how, "json ") || strings.HasPrefix(fact, "check ") && strings.Contains(how, "json_valid") {
+		if strings.HasPrefix(fact, "column ") && strings.HasPrefix(how, "json ") ||
+			strings.HasPrefix(fact, "check ") && strings.Contains(how, "json_valid") {
 			return true
 		}
 	}

@@ -36,7 +36,8 @@ func tryClient(t testing.TB, db *jobstest.Database, sql []byte) (string, error) 
 			jobstest.Skip(t, "%v", err)
 		}
 	}
-	cmd := exec.Command(program, "--no-defaults", "--default-character-set=utf8mb4", "--max-allowed-packet=256M", "-h", host, "-P", port, "-u", c.User, c.DBName)
+	cmd := exec.Command(program, "--no-defaults", "--default-character-set=utf8mb4", "--max-allowed-packet=256M", "-h",
+		host, "-P", port, "-u", c.User, c.DBName)
 	if c.Passwd != "" {
 		cmd.Env = append(os.Environ(), "MYSQL_PWD="+c.Passwd)
 	}
@@ -99,14 +100,16 @@ func sameDatabase(t *testing.T, from, to *jobstest.Database, was Summary) {
 			t.Errorf("table %+v became %+v", w, g)
 		}
 		a, b := checksum(t, from, w.Name), checksum(t, to, w.Name)
-		if a != b && !(from.Engine == jobstest.MySQL && holdsJSON(was, w.Name)) { // MySQL's own sum of a JSON value is of how it lies on the disk
+		// MySQL's own sum of a JSON value is of how it lies on the disk
+		if a != b && !(from.Engine == jobstest.MySQL && holdsJSON(was, w.Name)) {
 			t.Errorf("CHECKSUM TABLE %s is %s, was %s", w.Name, b, a)
 		}
 		if a, b := showCreate(t, from, w.Name), showCreate(t, to, w.Name); a != b {
 			t.Errorf("%s became %s", a, b)
 		}
 	}
-	for _, lists := range [][2][]string{{was.Views, is.Views}, {was.Routines, is.Routines}, {was.Triggers, is.Triggers}, {was.Events, is.Events}, {was.Sequences, is.Sequences}} {
+	for _, lists := range [][2][]string{{was.Views, is.Views}, {was.Routines, is.Routines},
+		{was.Triggers, is.Triggers}, {was.Events, is.Events}, {was.Sequences, is.Sequences}} {
 		if !slices.Equal(lists[0], lists[1]) {
 			t.Errorf("%v became %v", lists[0], lists[1])
 		}
@@ -156,7 +159,8 @@ func testATortureDatabaseRestoresWithThePlainClient(t *testing.T, engine jobstes
 		if bytes.Contains(f.main.Bytes(), []byte("\nDELIMITER")) {
 			t.Error("the main file needs DELIMITER")
 		}
-		if !bytes.HasSuffix(f.main.Bytes(), []byte(EndMark+"\n")) || !bytes.HasSuffix(f.extra.Bytes(), []byte(EndMark+"\n")) {
+		if !bytes.HasSuffix(f.main.Bytes(), []byte(EndMark+"\n")) ||
+			!bytes.HasSuffix(f.extra.Bytes(), []byte(EndMark+"\n")) {
 			t.Error("a file has no end mark")
 		}
 		to := jobstest.Open(t, engine)
@@ -198,14 +202,18 @@ func testOnlyWhatIsAskedFor(t *testing.T, engine jobstest.Engine) {
 		Empty:   func(name string) bool { return name == "cache" },
 	})
 	text := f.main.String()
-	if strings.Contains(text, "CREATE TABLE `log`") || strings.Contains(text, "INSERT INTO `cache`") || !strings.Contains(text, "CREATE TABLE `cache`") {
+	if strings.Contains(text, "CREATE TABLE `log`") || strings.Contains(text, "INSERT INTO `cache`") ||
+		!strings.Contains(text, "CREATE TABLE `cache`") {
 		t.Error("log is there, or cache has rows or is missing")
 	}
-	if want := map[jobstest.Engine]int{jobstest.MariaDB: 2, jobstest.MySQL: 1 + 1}[engine]; len(summary.Warnings) != want { // Aria, MyISAM; MyISAM, JSON
+	// Aria, MyISAM; MyISAM, JSON
+	if want := map[jobstest.Engine]int{jobstest.MariaDB: 2, jobstest.MySQL: 1 + 1}[engine]; len(
+		summary.Warnings) != want {
 		t.Errorf("the tables without snapshots are named: %q", summary.Warnings)
 	}
 	f, summary = dumped(t, from, Options{Tables: []string{"child", "parent"}})
-	if len(summary.Tables) != 2 || !slices.Contains(summary.Triggers, "before_child") || len(summary.Routines) != 0 || strings.Contains(f.main.String(), "CREATE TABLE `types`") {
+	if len(summary.Tables) != 2 || !slices.Contains(summary.Triggers, "before_child") || len(summary.Routines) != 0 ||
+		strings.Contains(f.main.String(), "CREATE TABLE `types`") {
 		t.Errorf("two tables are %+v", summary)
 	}
 }
@@ -216,7 +224,8 @@ func TestADumpOfADumpIsTheSame(t *testing.T) { jobstest.EachMySQL(t, testADumpOf
 
 func testADumpOfADumpIsTheSame(t *testing.T, engine jobstest.Engine) {
 	jobstest.AsRoot(t)
-	for name, from := range map[string]*jobstest.Database{"Laravel's tables": laravel(t, engine), "torture": load(t, engine, torture(engine))} {
+	for name, from := range map[string]*jobstest.Database{"Laravel's tables": laravel(t, engine),
+		"torture": load(t, engine, torture(engine))} {
 		f, was := dumped(t, from, Options{})
 		first := jobstest.Open(t, engine)
 		client(t, first, f.all())
@@ -257,5 +266,6 @@ func laravel(t *testing.T, engine jobstest.Engine) *jobstest.Database {
 // afterHeader leaves out what names the database and the moment.
 func afterHeader(dump []byte) string {
 	lines := strings.Split(string(dump), "\n")
-	return strings.Join(slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "-- cmsjobs dump of ") }), "\n")
+	return strings.Join(
+		slices.DeleteFunc(lines, func(l string) bool { return strings.HasPrefix(l, "-- cmsjobs dump of ") }), "\n")
 }

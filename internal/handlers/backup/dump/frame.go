@@ -29,7 +29,8 @@ SET time_zone = @old_time_zone;
 `
 
 func (d *dumper) header() {
-	d.out.textf("-- cmsjobs dump of %s, %s, server %s\n-- Restore with: mariadb --default-character-set=utf8mb4 DATABASE < FILE\n\n",
+	d.out.textf("-- cmsjobs dump of %s, %s, server %s\n-- Restore with: mariadb --default-character-set=utf8mb4 "+
+		"DATABASE < FILE\n\n",
 		commentName(d.database), d.summary.Snapshot.Format(time.RFC3339), d.server)
 	d.out.string(settings)
 }
@@ -120,7 +121,8 @@ func (v view) placeholder() string {
 }
 
 func (v view) final() string {
-	return fmt.Sprintf("DROP VIEW IF EXISTS %s;\nSET collation_connection = %s;\n%s;\n", quoteName(v.name), v.collation, v.create)
+	return fmt.Sprintf("DROP VIEW IF EXISTS %s;\nSET collation_connection = %s;\n%s;\n", quoteName(v.name),
+		v.collation, v.create)
 }
 
 func (d *dumper) writeViews(views []view) {

@@ -75,7 +75,8 @@ func (d *dumper) comparableRow(t tableInfo, values []driver.Value, row []byte, e
 		same, lossy := comparableJSON(text)
 		if lossy && !entry.lossy {
 			entry.lossy = true
-			d.warn("table %s: the JSON column %s holds decimal numbers that SQL put there (such as 1.10), which any restore from text makes 1.1", t.name, c.name)
+			d.warn("table %s: the JSON column %s holds decimal numbers that SQL put there (such as 1.10), which any "+
+				"restore from text makes 1.1", t.name, c.name)
 		}
 		if !bytes.Equal(same, text) {
 			values[i], changed = same, true

@@ -215,7 +215,8 @@ func (l *Loader) statement(statement []byte) error {
 	if l.table != "" && bytes.HasPrefix(statement, []byte("REPLACE ")) {
 		l.pending.Wait() // it would wait for locks of rows beside it
 	}
-	if l.options.Adapt != nil && !bytes.HasPrefix(statement, []byte("REPLACE ")) && !bytes.HasPrefix(statement, []byte("SET @")) {
+	if l.options.Adapt != nil && !bytes.HasPrefix(statement, []byte("REPLACE ")) &&
+		!bytes.HasPrefix(statement, []byte("SET @")) {
 		statement = l.options.Adapt(statement)
 	}
 	if engine := engineOf(statement); engine != "" {

@@ -21,9 +21,9 @@ import (
 //
 // MySQL 8 has deprecated := within expressions, not this form of SET (manual,
 // User-Defined Variables), and the dump sets its sql_mode itself. A sum that
-// overflows is an error in every mode (Out-of-Range and Overflow Handling). CONCAT of more than max_allowed_packet is NULL and only a warning; the sum
-// that overflows makes it the error that it is. REPLACE, unlike INSERT, tells
-// the Loader that a statement belongs to this session.
+// overflows is an error in every mode (Out-of-Range and Overflow Handling). CONCAT of more than
+// max_allowed_packet is NULL and only a warning; the sum that overflows makes it the error that it
+// is. REPLACE, unlike INSERT, tells the Loader that a statement belongs to this session.
 const (
 	longValue = 4 << 20 // bytes, from which on a value is long
 	longPart  = 2 << 20 // characters, or bytes of a binary value
@@ -133,7 +133,8 @@ func (d *dumper) longLengths(ctx context.Context, t tableInfo, where string) ([]
 }
 
 // longValue writes the statements that put a value together.
-func (d *dumper) longValue(ctx context.Context, t tableInfo, column int, where string, length int64, sum *xxhash.Digest) error {
+func (d *dumper) longValue(ctx context.Context, t tableInfo, column int, where string, length int64,
+	sum *xxhash.Digest) error {
 	c := t.columns[column]
 	prefix := ""
 	if c.form == binary {
@@ -141,7 +142,8 @@ func (d *dumper) longValue(ctx context.Context, t tableInfo, column int, where s
 	}
 	var names []string
 	for at := int64(1); at <= length; at += longPart {
-		row, err := d.oneRow(ctx, fmt.Sprintf("SELECT SUBSTRING(%s,%d,%d) FROM %s", quoteName(c.name), at, longPart, quoteName(t.name))+where)
+		row, err := d.oneRow(ctx, fmt.Sprintf("SELECT SUBSTRING(%s,%d,%d) FROM %s", quoteName(c.name), at, longPart,
+			quoteName(t.name))+where)
 		if err != nil {
 			return err
 		}
@@ -159,7 +161,8 @@ func (d *dumper) longValue(ctx context.Context, t tableInfo, column int, where s
 		}
 	}
 	whole := fmt.Sprintf("@cmsjobs_v%d", column)
-	d.out.textf("SET %s = CONCAT(%s);\nSET @cmsjobs_whole = 9223372036854775807 + (COALESCE(CHAR_LENGTH(%s),0) <> %d);\nSET %s = NULL;\n",
+	d.out.textf("SET %s = CONCAT(%s);\nSET @cmsjobs_whole = 9223372036854775807 + (COALESCE(CHAR_LENGTH(%s),0) <> "+
+		"%d);\nSET %s = NULL;\n",
 		whole, strings.Join(names, ","), whole, length, strings.Join(names, " = NULL, "))
 	return nil
 }

@@ -14,7 +14,8 @@ import (
 func longDatabase(t *testing.T, engine jobstest.Engine) *jobstest.Database {
 	t.Helper()
 	db := jobstest.Open(t, engine)
-	db.MustExec("CREATE TABLE long_ (a VARBINARY(8), b VARCHAR(20), v LONGBLOB, w LONGTEXT, x LONGTEXT CHARACTER SET latin1, f FLOAT, PRIMARY KEY (a, b))")
+	db.MustExec("CREATE TABLE long_ (a VARBINARY(8), b VARCHAR(20), v LONGBLOB, w LONGTEXT, x LONGTEXT CHARACTER SET " +
+		"latin1, f FLOAT, PRIMARY KEY (a, b))")
 	db.MustExec("CREATE TABLE keyless (v LONGTEXT)")
 	noise := make([]byte, 9<<20)
 	rand.Read(noise)
@@ -32,7 +33,8 @@ func longDatabase(t *testing.T, engine jobstest.Engine) *jobstest.Database {
 		{"3", "ü", nil, strings.Repeat("😀'\\\n", 1<<20)},
 		{"4", "short", []byte("x"), "y"},
 	} {
-		if _, err := pool.Exec("INSERT INTO long_ VALUES (?, ?, ?, ?, REPEAT('é', ?), 0.1)", []byte(row.a), row.b, row.v, row.w, len(row.b)<<20); err != nil {
+		if _, err := pool.Exec("INSERT INTO long_ VALUES (?, ?, ?, ?, REPEAT('é', ?), 0.1)", []byte(row.a), row.b,
+			row.v, row.w, len(row.b)<<20); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -71,7 +73,9 @@ func testLongValuesAreWrittenInParts(t *testing.T, engine jobstest.Engine) {
 	sameDatabase(t, from, to, summary)
 	// What mode a server has by default is nothing to a dump, which sets its own.
 	strict := jobstest.Open(t, engine)
-	client(t, strict, append([]byte("SET sql_mode = 'TRADITIONAL,ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH';\n"), f.main.Bytes()...))
+	client(t, strict,
+		append([]byte("SET sql_mode = 'TRADITIONAL,ANSI,NO_BACKSLASH_ESCAPES,PAD_CHAR_TO_FULL_LENGTH';\n"),
+			f.main.Bytes()...))
 	sameDatabase(t, from, strict, summary)
 	again := jobstest.Open(t, engine)
 	reload(t, from, again, LoadOptions{})

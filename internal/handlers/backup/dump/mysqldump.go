@@ -62,7 +62,8 @@ func Mysqldump(ctx context.Context, dsn string, o Options, sink Sink) (Summary, 
 	d.out = newWriter(ctx, o, sink)
 	for _, run := range d.mysqldumpRuns(catalog, chosen, late) {
 		d.out.start(run.part, "")
-		if err = stream(ctx, d.out, nil, tool, append([]string{"--defaults-file=" + file}, run.args...)...); err != nil {
+		if err = stream(ctx, d.out, nil, tool, append([]string{"--defaults-file=" + file},
+			run.args...)...); err != nil {
 			break
 		}
 	}
@@ -95,7 +96,8 @@ func clientOf(ctx context.Context, mariaDB bool) (string, error) {
 			return path, nil
 		}
 	}
-	return "", fmt.Errorf("%s of %s is not installed here, and another maker's makes dumps that do not restore: install it, or take the tool \"own\"",
+	return "", fmt.Errorf("%s of %s is not installed here, and another maker's makes dumps that do not restore: "+
+		"install it, or take the tool \"own\"",
 		strings.Join(names, " or "), maker)
 }
 
@@ -111,8 +113,10 @@ type mysqldumpRun struct {
 
 // mysqldumpRuns are the calls that make the same two files as our own dumper.
 func (d *dumper) mysqldumpRuns(all, chosen catalog, late []view) []mysqldumpRun {
-	base := []string{"--single-transaction", "--quick", "--hex-blob", "--skip-add-locks", "--skip-lock-tables", "--default-character-set=utf8mb4", "--skip-triggers"}
-	tables := []string{"--default-character-set=utf8mb4", "--no-data", "--no-create-info", "--triggers", "--skip-lock-tables"}
+	base := []string{"--single-transaction", "--quick", "--hex-blob", "--skip-add-locks", "--skip-lock-tables",
+		"--default-character-set=utf8mb4", "--skip-triggers"}
+	tables := []string{"--default-character-set=utf8mb4", "--no-data", "--no-create-info", "--triggers",
+		"--skip-lock-tables"}
 	if !d.mariaDB {
 		base, tables = append(base, mysqlSwitches...), append(tables, mysqlSwitches...)
 	}
@@ -130,7 +134,8 @@ func (d *dumper) mysqldumpRuns(all, chosen catalog, late []view) []mysqldumpRun 
 		} else {
 			delete(left, t.name)
 		}
-		d.summary.Tables = append(d.summary.Tables, Table{Name: t.name, Engine: t.engine, Rows: -1, Empty: left[t.name], Unsafe: !transactional(t.engine)})
+		d.summary.Tables = append(d.summary.Tables, Table{Name: t.name, Engine: t.engine, Rows: -1,
+			Empty: left[t.name], Unsafe: !transactional(t.engine)})
 	}
 	for _, v := range chosen.views {
 		delete(left, v.name)
@@ -150,7 +155,8 @@ func (d *dumper) mysqldumpRuns(all, chosen catalog, late []view) []mysqldumpRun 
 	}
 	runs := []mysqldumpRun{{Main, append(append(base[:len(base):len(base)], data...), "--", d.database)}}
 	if len(empty) > 0 {
-		runs = append(runs, mysqldumpRun{Main, append(append(base[:len(base):len(base)], "--no-data", "--", d.database), empty...)})
+		runs = append(runs, mysqldumpRun{
+			Main, append(append(base[:len(base):len(base)], "--no-data", "--", d.database), empty...)})
 	}
 	extra := append(tables, others...)
 	if !chosen.partial {
@@ -158,7 +164,8 @@ func (d *dumper) mysqldumpRuns(all, chosen catalog, late []view) []mysqldumpRun 
 	}
 	runs = append(runs, mysqldumpRun{Extra, append(extra, "--", d.database)})
 	if len(late) > 0 {
-		runs = append(runs, mysqldumpRun{Extra, append(append(base[:len(base):len(base)], "--", d.database), lateNames...)})
+		runs = append(runs, mysqldumpRun{
+			Extra, append(append(base[:len(base):len(base)], "--", d.database), lateNames...)})
 	}
 	return runs
 }

@@ -62,13 +62,18 @@ func BenchmarkBesidePeers(b *testing.B) {
 	}{
 		{"dump/own-plain", own("", nil)},
 		{"dump/own-zstd", own(".own.zst", archive.NewZstd)},
-		{"dump/own-pgzip", own(".own.gz", func(w io.Writer) (io.WriteCloser, error) { return pgzip.NewWriter(w), nil })},
+		{"dump/own-pgzip", own(".own.gz", func(w io.Writer) (io.WriteCloser, error) {
+			return pgzip.NewWriter(w), nil
+		})},
 		{"dump/mariadb-dump-plain", shell(tool + " > " + file + ".peer; sync " + file + ".peer")},
 		{"dump/mariadb-dump-gzip", shell(tool + " | gzip > " + file + ".gz; sync " + file + ".gz")},
 		{"dump/mariadb-dump-zstd-T2", shell(tool + " | zstd -qf -T2 -o " + file + ".zst; sync " + file + ".zst")},
-		{"dump/mydumper-t2", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName + " -t 2 --compress -o " + dir + "/my; sync " + dir + "/my/*")},
-		{"dump/mydumper-t2-plain", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName + " -t 2 -o " + dir + "/my; sync " + dir + "/my/*")},
-		{"restore/client-mariadb-dump-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file + ".peer")},
+		{"dump/mydumper-t2", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName +
+			" -t 2 --compress -o " + dir + "/my; sync " + dir + "/my/*")},
+		{"dump/mydumper-t2-plain", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName +
+			" -t 2 -o " + dir + "/my; sync " + dir + "/my/*")},
+		{"restore/client-mariadb-dump-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file +
+			".peer")},
 		{"restore/client-own-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file)},
 		{"restore/own-parallel", func() error { return loadFrom(b.Context(), db.DSN, file) }},
 		{"restore/myloader-t2", shell("myloader " + account + " -B " + c.DBName + " -o -t 2 -d " + dir + "/my")},
@@ -118,7 +123,10 @@ func dumpTo(ctx context.Context, dsn, name string, pack func(io.Writer) (io.Writ
 			return err
 		}
 	}
-	if _, err := MySQL(ctx, dsn, Options{}, func(_ Part, _ string, sql []byte) error { _, err := w.Write(sql); return err }); err != nil {
+	if _, err := MySQL(ctx, dsn, Options{}, func(_ Part, _ string, sql []byte) error {
+		_, err := w.Write(sql)
+		return err
+	}); err != nil {
 		return err
 	}
 	if pack != nil {
@@ -156,13 +164,20 @@ func loadFrom(ctx context.Context, dsn, name string) error {
 func generate(b testing.TB, db *jobstest.Database, posts int) {
 	b.Helper()
 	for _, statement := range []string{
-		"CREATE TABLE posts (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255), description VARCHAR(400), content LONGTEXT, status VARCHAR(60) DEFAULT 'published', author_id BIGINT, is_featured TINYINT, image VARCHAR(255), views INT, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL, KEY (status), KEY (author_id), KEY (created_at)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
-		"CREATE TABLE slugs (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, `key` VARCHAR(255), reference_id BIGINT, reference_type VARCHAR(255), prefix VARCHAR(120), KEY (`key`), KEY (reference_id)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
-		"CREATE TABLE meta_boxes (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, meta_key VARCHAR(255), meta_value TEXT, reference_id BIGINT, KEY (reference_id)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
+		"CREATE TABLE posts (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, name VARCHAR(255), description " +
+			"VARCHAR(400), content LONGTEXT, status VARCHAR(60) DEFAULT 'published', author_id BIGINT, is_featured " +
+			"TINYINT, image VARCHAR(255), views INT, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL, KEY " +
+			"(status), KEY (author_id), KEY (created_at)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
+		"CREATE TABLE slugs (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, `key` VARCHAR(255), reference_id BIGINT, " +
+			"reference_type VARCHAR(255), prefix VARCHAR(120), KEY (`key`), KEY (reference_id)) DEFAULT " +
+			"CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
+		"CREATE TABLE meta_boxes (id BIGINT UNSIGNED AUTO_INCREMENT PRIMARY KEY, meta_key VARCHAR(255), meta_value " +
+			"TEXT, reference_id BIGINT, KEY (reference_id)) DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci",
 	} {
 		db.MustExec(statement)
 	}
-	words := strings.Fields("<p>lorem</p> ipsum dolor 'sit' amet, consectetur adipiscing elit sed do eiusmod <b>tempor</b> incididunt ut labore et dolore \"magna\" aliqua ünïcode 😀 été")
+	words := strings.Fields("<p>lorem</p> ipsum dolor 'sit' amet, consectetur adipiscing elit sed do eiusmod " +
+		"<b>tempor</b> incididunt ut labore et dolore \"magna\" aliqua ünïcode 😀 été")
 	state := uint64(1)
 	text := func(n int) string {
 		var s strings.Builder
@@ -176,10 +191,13 @@ func generate(b testing.TB, db *jobstest.Database, posts int) {
 	for from := 0; from < posts; from += 500 {
 		tx := db.MustBegin()
 		for id := from + 1; id <= min(from+500, posts); id++ {
-			tx.MustExec("INSERT INTO posts (name, description, content, author_id, is_featured, image, views, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, '2024-01-01 00:00:00')",
+			tx.MustExec("INSERT INTO posts (name, description, content, author_id, is_featured, image, views, "+
+				"created_at) VALUES (?, ?, ?, ?, ?, ?, ?, '2024-01-01 00:00:00')",
 				text(60), text(200), text(5000), id%50, id%2, "news/"+strconv.Itoa(id)+".jpg", id*7)
-			tx.MustExec("INSERT INTO slugs (`key`, reference_id, reference_type, prefix) VALUES (?, ?, 'Botble\\\\Blog\\\\Models\\\\Post', '')", text(50), id)
-			tx.MustExec("INSERT INTO meta_boxes (meta_key, meta_value, reference_id) VALUES ('seo_meta', ?, ?)", text(150), id)
+			tx.MustExec("INSERT INTO slugs (`key`, reference_id, reference_type, prefix) VALUES (?, ?, "+
+				"'Botble\\\\Blog\\\\Models\\\\Post', '')", text(50), id)
+			tx.MustExec("INSERT INTO meta_boxes (meta_key, meta_value, reference_id) VALUES ('seo_meta', ?, ?)",
+				text(150), id)
 		}
 		if err := tx.Commit(); err != nil {
 			b.Fatal(err)

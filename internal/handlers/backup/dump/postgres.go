@@ -40,7 +40,8 @@ func Postgres(ctx context.Context, dsn string, o Options, sink Sink) (_ Summary,
 	if err != nil {
 		return Summary{}, err
 	}
-	args := []string{"--format=plain", "--no-owner", "--no-privileges", "--clean", "--if-exists", "--encoding=UTF8", "--snapshot=" + snapshot}
+	args := []string{"--format=plain", "--no-owner", "--no-privileges", "--clean", "--if-exists", "--encoding=UTF8",
+		"--snapshot=" + snapshot}
 	for _, t := range summary.Tables {
 		if len(o.Tables) > 0 {
 			args = append(args, "--table="+postgresPattern(t.Name))
@@ -70,7 +71,8 @@ type postgresTables struct {
 
 // postgresSummary counts and sums up the tables of the current schema.
 func postgresSummary(ctx context.Context, tx pgx.Tx, o Options) (s postgresTables, err error) {
-	err = tx.QueryRow(ctx, "SELECT version(), current_database(), pg_encoding_to_char(encoding), datcollate, now() FROM pg_database WHERE datname = current_database()").
+	err = tx.QueryRow(ctx, "SELECT version(), current_database(), pg_encoding_to_char(encoding), datcollate, now() "+
+		"FROM pg_database WHERE datname = current_database()").
 		Scan(&s.Server, &s.Database, &s.Charset, &s.Collation, &s.Snapshot)
 	if err != nil {
 		return s, fmt.Errorf("looking at the database: %w", err)
@@ -93,7 +95,8 @@ func postgresSummary(ctx context.Context, tx pgx.Tx, o Options) (s postgresTable
 	for _, t := range all.only(o).tables {
 		table := Table{Name: t.name, Engine: "heap"}
 		if table.Empty = o.Empty != nil && o.Empty(t.name); !table.Empty {
-			query := "SELECT count(*), COALESCE(sum(hashtextextended(t::text, 0)), 0)::text FROM " + pgx.Identifier{t.name}.Sanitize() + " t"
+			query := "SELECT count(*), COALESCE(sum(hashtextextended(t::text, 0)), 0)::text FROM " + pgx.Identifier{
+				t.name}.Sanitize() + " t"
 			if err := tx.QueryRow(ctx, query).Scan(&table.Rows, &table.Checksum); err != nil {
 				return s, fmt.Errorf("counting the rows of %s: %w", t.name, err)
 			}
@@ -133,7 +136,8 @@ func postgresEnv(c *pgx.ConnConfig) []string {
 			mode = "verify-full"
 		}
 	}
-	return []string{"PGHOST=" + c.Host, "PGPORT=" + strconv.Itoa(int(c.Port)), "PGUSER=" + c.User, "PGPASSWORD=" + c.Password,
+	return []string{"PGHOST=" + c.Host, "PGPORT=" + strconv.Itoa(int(c.Port)), "PGUSER=" + c.User, "PGPASSWORD=" +
+		c.Password,
 		"PGDATABASE=" + c.Database, "PGSSLMODE=" + mode, "PGCLIENTENCODING=UTF8"}
 }
 
@@ -155,7 +159,8 @@ func NewPostgresLoader(ctx context.Context, dsn string) (*PostgresLoader, error)
 		return nil, err
 	}
 	l := &PostgresLoader{}
-	l.cmd = exec.CommandContext(ctx, tool, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1", "--output="+os.DevNull)
+	l.cmd = exec.CommandContext(ctx, tool, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1",
+		"--output="+os.DevNull)
 	l.cmd.Env = append(l.cmd.Environ(), postgresEnv(config)...)
 	l.cmd.Stderr = &limited{&l.complaint, 4096}
 	if l.stdin, err = l.cmd.StdinPipe(); err != nil {

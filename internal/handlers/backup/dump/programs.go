@@ -39,10 +39,13 @@ var bodies = map[string]struct{ mode, create, collation, zone int }{
 // programs reads routines, then triggers, then events.
 func (d *dumper) programs(ctx context.Context, c catalog) (all programs, err error) {
 	schema := quoteText(d.database)
-	routines := "SELECT ROUTINE_TYPE, ROUTINE_NAME, '' FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = " + schema + " ORDER BY ROUTINE_TYPE, ROUTINE_NAME"
-	triggers := "SELECT 'TRIGGER', TRIGGER_NAME, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS WHERE TRIGGER_SCHEMA = " + schema +
+	routines := "SELECT ROUTINE_TYPE, ROUTINE_NAME, '' FROM information_schema.ROUTINES WHERE ROUTINE_SCHEMA = " +
+		schema + " ORDER BY ROUTINE_TYPE, ROUTINE_NAME"
+	triggers := "SELECT 'TRIGGER', TRIGGER_NAME, EVENT_OBJECT_TABLE FROM information_schema.TRIGGERS WHERE " +
+		"TRIGGER_SCHEMA = " + schema +
 		" ORDER BY EVENT_OBJECT_TABLE, ACTION_TIMING, EVENT_MANIPULATION, ACTION_ORDER"
-	events := "SELECT 'EVENT', EVENT_NAME, '' FROM information_schema.EVENTS WHERE EVENT_SCHEMA = " + schema + " ORDER BY EVENT_NAME"
+	events := "SELECT 'EVENT', EVENT_NAME, '' FROM information_schema.EVENTS WHERE EVENT_SCHEMA = " + schema +
+		" ORDER BY EVENT_NAME"
 	queries := []string{routines, triggers, events}
 	if c.partial {
 		queries = []string{triggers}
@@ -93,17 +96,20 @@ func (d *dumper) program(ctx context.Context, kind, name string) (program, error
 	}
 	r := rows[0]
 	if r[at.create] == "" {
-		d.warn("the database user may not read the body of the %s %s, which is left out: grant SHOW_ROUTINE or SELECT on mysql.proc", strings.ToLower(kind), name)
+		d.warn("the database user may not read the body of the %s %s, which is left out: grant SHOW_ROUTINE or "+
+			"SELECT on mysql.proc", strings.ToLower(kind), name)
 		return program{}, nil
 	}
-	p := program{kind: kind, name: name, create: hideDefiner(r[at.create]), sqlMode: r[at.mode], collation: r[at.collation]}
+	p := program{kind: kind, name: name, create: hideDefiner(r[at.create]), sqlMode: r[at.mode],
+		collation: r[at.collation]}
 	if at.zone >= 0 {
 		p.zone = r[at.zone]
 	}
 	return p, nil
 }
 
-var definer = regexp.MustCompile("^(CREATE (?:OR REPLACE )?(?:ALGORITHM=\\w+ )?)(DEFINER=(?:`(?:[^`]|``)*`|\\w+)(?:@(?:`(?:[^`]|``)*`|\\w+))?)")
+var definer = regexp.MustCompile("^(CREATE (?:OR REPLACE )?(?:ALGORITHM=\\w+ " +
+	")?)(DEFINER=(?:`(?:[^`]|``)*`|\\w+)(?:@(?:`(?:[^`]|``)*`|\\w+))?)")
 
 // hideDefiner puts the definer into a comment that servers read and tools can
 // strip, where the restoring user may not act for others.
@@ -115,7 +121,8 @@ var Definer = regexp.MustCompile("/\\*!50013 DEFINER=(?:`(?:[^`]|``)*`|\\w+)(?:@
 // writePrograms writes the second file: placeholders of its views first, as
 // routines may read them, then routines, the views, triggers and events.
 func (d *dumper) writePrograms(all programs, late []view) {
-	d.out.textf("-- cmsjobs dump of %s: routines, triggers, events. Restore after the tables.\n\n%s", commentName(d.database), settings)
+	d.out.textf("-- cmsjobs dump of %s: routines, triggers, events. Restore after the tables.\n\n%s",
+		commentName(d.database), settings)
 	for _, v := range late {
 		d.out.string("\n" + v.placeholder())
 	}
@@ -140,7 +147,8 @@ func (p program) sql() string {
 	var b strings.Builder
 	delimiter := delimiterFor(p.create)
 	fmt.Fprintf(&b, "\n-- %s %s\nDROP %s IF EXISTS %s;\n", p.kind, commentName(p.name), p.kind, quoteName(p.name))
-	fmt.Fprintf(&b, "SET collation_connection = %s;\nSET sql_mode = %s;\n", p.collation, quoteText(withoutAccounts(p.sqlMode)))
+	fmt.Fprintf(&b, "SET collation_connection = %s;\nSET sql_mode = %s;\n", p.collation,
+		quoteText(withoutAccounts(p.sqlMode)))
 	if p.zone != "" {
 		fmt.Fprintf(&b, "SET time_zone = %s;\n", quoteText(p.zone))
 	}
@@ -155,7 +163,9 @@ func (p program) sql() string {
 // withoutAccounts leaves out NO_AUTO_CREATE_USER, MariaDB's and MySQL 5.7's default,
 // which says nothing of a body and which MySQL 8 refuses to set.
 func withoutAccounts(modes string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(modes, ","), func(m string) bool { return m == "NO_AUTO_CREATE_USER" }), ",")
+	return strings.Join(slices.DeleteFunc(strings.Split(modes, ","), func(m string) bool {
+		return m == "NO_AUTO_CREATE_USER"
+	}), ",")
 }
 
 // delimiterFor chooses a delimiter that the body does not hold.

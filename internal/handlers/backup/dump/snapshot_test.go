@@ -74,7 +74,9 @@ func testADumpIsOneMoment(t *testing.T, engine jobstest.Engine) {
 		to := jobstest.Open(t, engine)
 		client(t, to, f.main.Bytes())
 		var sum int
-		if err := to.Get(&sum, "SELECT (SELECT SUM(money) FROM a_purse) + (SELECT SUM(money) FROM z_purse)"); err != nil || sum != 100_000 {
+		if err := to.Get(&sum,
+			"SELECT (SELECT SUM(money) FROM a_purse) + (SELECT SUM(money) FROM z_purse)"); err != nil ||
+			sum != 100_000 {
 			t.Errorf("the dump has %d of 100000, %v", sum, err)
 		}
 	}
@@ -118,12 +120,17 @@ func testABrokenSinkOrContextEndsTheDump(t *testing.T, engine jobstest.Engine) {
 		db.MustExec("INSERT INTO t VALUES (REPEAT('x', 20000))")
 	}
 	broken := errors.New("full")
-	if _, err := MySQL(t.Context(), db.DSN, Options{PieceSize: 1000}, func(Part, string, []byte) error { return broken }); !errors.Is(err, broken) {
+	if _, err := MySQL(t.Context(), db.DSN, Options{PieceSize: 1000}, func(Part, string, []byte) error {
+		return broken
+	}); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	stop := errors.New("stop")
-	if _, err := MySQL(ctx, db.DSN, Options{PieceSize: 1000}, func(Part, string, []byte) error { cancel(stop); return nil }); err == nil {
+	if _, err := MySQL(ctx, db.DSN, Options{PieceSize: 1000}, func(Part, string, []byte) error {
+		cancel(stop)
+		return nil
+	}); err == nil {
 		t.Error("a cancelled dump succeeded")
 	}
 }
@@ -138,7 +145,8 @@ func testTheServerDiesInTheMiddle(t *testing.T, engine jobstest.Engine) {
 		t.Fatal(err)
 	}
 	defer pool.Close()
-	for _, statement := range []string{"CREATE DATABASE d", "CREATE TABLE d.t (v LONGTEXT)", "INSERT INTO d.t SELECT REPEAT('x', 1000000) FROM mysql.help_topic LIMIT 40"} {
+	for _, statement := range []string{"CREATE DATABASE d", "CREATE TABLE d.t (v LONGTEXT)",
+		"INSERT INTO d.t SELECT REPEAT('x', 1000000) FROM mysql.help_topic LIMIT 40"} {
 		if _, err := pool.Exec(statement); err != nil {
 			t.Fatal(err)
 		}
@@ -282,7 +290,8 @@ func TestAnotherMakersProgramIsRefused(t *testing.T) {
 	} else if out, _ := exec.Command("mysqldump", "--version").Output(); !isMariaDB(string(out)) {
 		t.Skipf("mysqldump beside %s is MySQL's", path)
 	}
-	if path, err := clientOf(t.Context(), false); err == nil || !strings.Contains(err.Error(), "of MySQL is not installed") {
+	if path, err := clientOf(t.Context(), false); err == nil ||
+		!strings.Contains(err.Error(), "of MySQL is not installed") {
 		t.Errorf("%s, %v", path, err)
 	}
 }
@@ -297,7 +306,8 @@ func testMysqldumpRestoresToo(t *testing.T, engine jobstest.Engine) {
 	// MySQL's program writes no valid statement for rows without any stored column.
 	left := map[jobstest.Engine]string{jobstest.MariaDB: "aria", jobstest.MySQL: "onlygenerated"}[engine]
 	f := &files{}
-	s, err := Mysqldump(t.Context(), from.DSN, Options{Empty: func(name string) bool { return name == "cache" }, Exclude: func(name string) bool { return name == left }}, f.sink)
+	s, err := Mysqldump(t.Context(), from.DSN, Options{Empty: func(name string) bool { return name == "cache" },
+		Exclude: func(name string) bool { return name == left }}, f.sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -312,7 +322,8 @@ func testMysqldumpRestoresToo(t *testing.T, engine jobstest.Engine) {
 			t.Errorf("%+v", w)
 		}
 	}
-	if len(is.Triggers) != len(summary.Triggers) || len(is.Routines) != 2 || len(is.Events) != 1 || len(is.Views) != len(summary.Views) {
+	if len(is.Triggers) != len(summary.Triggers) || len(is.Routines) != 2 || len(is.Events) != 1 ||
+		len(is.Views) != len(summary.Views) {
 		t.Errorf("%v %v %v %v", is.Triggers, is.Routines, is.Events, is.Views)
 	}
 }
@@ -342,9 +353,11 @@ func TestTheOptionFileIsPrivateAndExact(t *testing.T) {
 func TestSQLiteIsCopiedWhileInUse(t *testing.T) {
 	db := jobstest.Open(t, jobstest.SQLite)
 	db.MustExec("CREATE TABLE a (v TEXT); CREATE TABLE secret (v TEXT); CREATE TABLE cache (v TEXT)")
-	db.MustExec("INSERT INTO a VALUES ('x'), (NULL), (''); INSERT INTO secret VALUES ('left out'); INSERT INTO cache VALUES ('emptied')")
+	db.MustExec("INSERT INTO a VALUES ('x'), (NULL), (''); INSERT INTO secret VALUES ('left out'); INSERT INTO cache " +
+		"VALUES ('emptied')")
 	f := &files{}
-	s, err := SQLite(t.Context(), db.DSN, Options{Exclude: func(n string) bool { return n == "secret" }, Empty: func(n string) bool { return n == "cache" }, PieceSize: 1000}, f.sink)
+	s, err := SQLite(t.Context(), db.DSN, Options{Exclude: func(n string) bool { return n == "secret" },
+		Empty: func(n string) bool { return n == "cache" }, PieceSize: 1000}, f.sink)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -370,7 +383,8 @@ func TestSQLiteIsCopiedWhileInUse(t *testing.T) {
 func TestThrottle(t *testing.T) {
 	var sum int
 	start := time.Now()
-	w := newWriter(t.Context(), Options{Throttle: 4 << 20, PieceSize: 1 << 20}, func(_ Part, _ string, sql []byte) error { sum += len(sql); return nil })
+	w := newWriter(t.Context(), Options{Throttle: 4 << 20, PieceSize: 1 << 20},
+		func(_ Part, _ string, sql []byte) error { sum += len(sql); return nil })
 	for range 5 {
 		w.string(strings.Repeat("x", 700_000))
 	}

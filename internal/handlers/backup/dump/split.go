@@ -210,7 +210,8 @@ func (s *Splitter) skipComment() bool {
 func isComment(head []byte) bool {
 	return head[0] == '#' && !bytes.Contains(head, []byte("\n")) ||
 		bytes.HasPrefix(head, []byte("--")) && !bytes.Contains(head, []byte("\n")) ||
-		bytes.HasPrefix(head, []byte("/*")) && !bytes.HasPrefix(head, []byte("/*!")) && !bytes.Contains(head, []byte("*/"))
+		bytes.HasPrefix(head, []byte("/*")) && !bytes.HasPrefix(head, []byte("/*!")) &&
+			!bytes.Contains(head, []byte("*/"))
 }
 
 // CountRows counts the rows of an INSERT or REPLACE … VALUES statement; 0 for others.

@@ -23,9 +23,12 @@ func split(sql string, step int) (statements []string, err error) {
 }
 
 func TestStatementsAreParted(t *testing.T) {
-	const sql = "-- a ; comment\n# another;\n/* block ; */ SELECT 1;\n;;\nSELECT ';', \"a\\\";\", `x;y`, 'it''s; \\\\';/*!40101 SET @a = ';' */;\n" +
-		"DELIMITER ;;\nCREATE FUNCTION f() BEGIN -- ; x\n RETURN 1; END;;\ndelimiter ;\n--\nSELECT 2-- not\n;SELECT 5--1;\nSELECT /* in; */ 3; /* end */ -- z"
-	want := []string{"SELECT 1", "SELECT ';', \"a\\\";\", `x;y`, 'it''s; \\\\'", "/*!40101 SET @a = ';' */", "CREATE FUNCTION f() BEGIN -- ; x\n RETURN 1; END", "SELECT 2-- not", "SELECT 5--1", "SELECT /* in; */ 3"}
+	const sql = "-- a ; comment\n# another;\n/* block ; */ SELECT 1;\n;;\nSELECT ';', \"a\\\";\", `x;y`, 'it''s; " +
+		"\\\\';/*!40101 SET @a = ';' */;\n" +
+		"DELIMITER ;;\nCREATE FUNCTION f() BEGIN -- ; x\n RETURN 1; END;;\ndelimiter ;\n--\nSELECT 2-- not\n;SELECT " +
+		"5--1;\nSELECT /* in; */ 3; /* end */ -- z"
+	want := []string{"SELECT 1", "SELECT ';', \"a\\\";\", `x;y`, 'it''s; \\\\'", "/*!40101 SET @a = ';' */",
+		"CREATE FUNCTION f() BEGIN -- ; x\n RETURN 1; END", "SELECT 2-- not", "SELECT 5--1", "SELECT /* in; */ 3"}
 	for step := 1; step < 40; step++ {
 		if got, err := split(sql, step); err != nil || !slices.Equal(got, want) {
 			t.Fatalf("by %d: %q, %v", step, got, err)

@@ -108,7 +108,8 @@ func sqliteCopy(ctx context.Context, dsn, to string, o Options) error {
 func quoteSQLite(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 func sqliteTables(ctx context.Context, db *sqlx.DB) (names []string, err error) {
-	err = db.SelectContext(ctx, &names, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
+	err = db.SelectContext(ctx, &names, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE "+
+		"'sqlite\\_%' ESCAPE '\\' ORDER BY name")
 	return names, err
 }
 
@@ -132,7 +133,8 @@ func SQLiteSummary(ctx context.Context, file string) (Summary, error) {
 	}
 	hash := sha256.New()
 	var schema []string
-	if err := db.SelectContext(ctx, &schema, "SELECT COALESCE(sql, '') FROM sqlite_schema ORDER BY type, name"); err != nil {
+	if err := db.SelectContext(ctx, &schema,
+		"SELECT COALESCE(sql, '') FROM sqlite_schema ORDER BY type, name"); err != nil {
 		return s, err
 	}
 	for _, create := range schema {

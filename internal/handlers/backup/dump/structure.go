@@ -29,7 +29,9 @@ const structureVersion = "structure-1:"
 
 // hashOf is the same for equal structures. It sorts them.
 func hashOf(objects []Object) string {
-	slices.SortFunc(objects, func(a, b Object) int { return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name)) })
+	slices.SortFunc(objects, func(a, b Object) int {
+		return cmp.Or(cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
+	})
 	data, _ := json.Marshal(objects) // strings always encode, maps in the order of their keys
 	sum := sha256.Sum256(data)
 	return structureVersion + hex.EncodeToString(sum[:])
@@ -50,28 +52,42 @@ type catalogueView struct {
 
 // catalogueViews are read for every dump. Rows of one fact follow each other.
 var catalogueViews = []catalogueView{
-	{"TABLES WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME", "TABLES", []string{"TABLE_NAME", "''", "TABLE_TYPE", "ENGINE", "TABLE_COLLATION", "LOWER(CREATE_OPTIONS)", "TABLE_COMMENT"}, nil,
+	{"TABLES WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME", "TABLES", []string{"TABLE_NAME", "''", "TABLE_TYPE",
+		"ENGINE", "TABLE_COLLATION", "LOWER(CREATE_OPTIONS)", "TABLE_COMMENT"}, nil,
 		func([]string) string { return "options" }, []string{"", "engine", "collation", "", "comment"}},
-	{"COLUMNS WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME, ORDINAL_POSITION", "COLUMNS", []string{"TABLE_NAME", "COLUMN_NAME", "COLUMN_TYPE", "COLLATION_NAME",
-		"IF(IS_NULLABLE = 'YES', 'NULL', 'NOT NULL')", "CONCAT('default ', COLUMN_DEFAULT)", "LOWER(EXTRA)", "GENERATION_EXPRESSION", "COLUMN_COMMENT"}, []string{"SRS_ID"},
-		func(r []string) string { return "column " + r[1] }, []string{"", "collation", "", "", "", "as", "comment", "srid"}},
-	{"STATISTICS WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX", "STATISTICS", []string{"TABLE_NAME", "INDEX_NAME", "IF(NON_UNIQUE, '', 'unique')", "INDEX_TYPE",
-		"COLUMN_NAME", "CONCAT('(', SUB_PART, ')')", "IF(COLLATION = 'D', 'desc', '')", "INDEX_COMMENT"}, []string{"EXPRESSION", "IS_VISIBLE", "IGNORED"},
-		func(r []string) string { return "index " + r[1] }, []string{"", "", "", "", "", "comment", "expression", "visible", "ignored"}},
-	{"KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_SCHEMA = k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME" +
-		" WHERE k.TABLE_SCHEMA = %s AND k.REFERENCED_TABLE_NAME IS NOT NULL ORDER BY k.TABLE_NAME, k.CONSTRAINT_NAME, k.ORDINAL_POSITION", "",
-		[]string{"k.TABLE_NAME", "k.CONSTRAINT_NAME", "k.COLUMN_NAME", "IF(k.REFERENCED_TABLE_SCHEMA = k.TABLE_SCHEMA, '', k.REFERENCED_TABLE_SCHEMA)", "k.REFERENCED_TABLE_NAME", "k.REFERENCED_COLUMN_NAME",
+	{"COLUMNS WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME, ORDINAL_POSITION", "COLUMNS",
+		[]string{"TABLE_NAME", "COLUMN_NAME", "COLUMN_TYPE", "COLLATION_NAME",
+			"IF(IS_NULLABLE = 'YES', 'NULL', 'NOT NULL')", "CONCAT('default ', COLUMN_DEFAULT)", "LOWER(EXTRA)",
+			"GENERATION_EXPRESSION", "COLUMN_COMMENT"}, []string{"SRS_ID"},
+		func(r []string) string { return "column " + r[1] }, []string{"", "collation", "", "", "", "as", "comment",
+			"srid"}},
+	{"STATISTICS WHERE TABLE_SCHEMA = %s ORDER BY TABLE_NAME, INDEX_NAME, SEQ_IN_INDEX", "STATISTICS",
+		[]string{"TABLE_NAME", "INDEX_NAME", "IF(NON_UNIQUE, '', 'unique')", "INDEX_TYPE",
+			"COLUMN_NAME", "CONCAT('(', SUB_PART, ')')", "IF(COLLATION = 'D', 'desc', '')", "INDEX_COMMENT"},
+		[]string{"EXPRESSION", "IS_VISIBLE", "IGNORED"},
+		func(r []string) string { return "index " + r[1] }, []string{"", "", "", "", "", "comment", "expression",
+			"visible", "ignored"}},
+	{"KEY_COLUMN_USAGE k JOIN information_schema.REFERENTIAL_CONSTRAINTS r ON r.CONSTRAINT_SCHEMA = " +
+		"k.CONSTRAINT_SCHEMA AND r.CONSTRAINT_NAME = k.CONSTRAINT_NAME AND r.TABLE_NAME = k.TABLE_NAME" +
+		" WHERE k.TABLE_SCHEMA = %s AND k.REFERENCED_TABLE_NAME IS NOT NULL ORDER BY k.TABLE_NAME, " +
+		"k.CONSTRAINT_NAME, k.ORDINAL_POSITION", "",
+		[]string{"k.TABLE_NAME", "k.CONSTRAINT_NAME", "k.COLUMN_NAME", "IF(k.REFERENCED_TABLE_SCHEMA = " +
+			"k.TABLE_SCHEMA, '', k.REFERENCED_TABLE_SCHEMA)", "k.REFERENCED_TABLE_NAME", "k.REFERENCED_COLUMN_NAME",
 			"r.UPDATE_RULE", "r.DELETE_RULE"}, nil,
-		func(r []string) string { return "foreign key " + r[1] }, []string{"", "of", "to", "", "on update", "on delete"}},
-	{"PARTITIONS WHERE TABLE_SCHEMA = %s AND PARTITION_NAME IS NOT NULL ORDER BY TABLE_NAME, PARTITION_ORDINAL_POSITION, SUBPARTITION_ORDINAL_POSITION", "PARTITIONS",
-		[]string{"TABLE_NAME", "CONCAT_WS('/', PARTITION_NAME, SUBPARTITION_NAME)", "PARTITION_ORDINAL_POSITION", "PARTITION_METHOD", "PARTITION_EXPRESSION", "PARTITION_DESCRIPTION",
+		func(r []string) string { return "foreign key " + r[1] }, []string{"", "of", "to", "", "on update",
+			"on delete"}},
+	{"PARTITIONS WHERE TABLE_SCHEMA = %s AND PARTITION_NAME IS NOT NULL ORDER BY TABLE_NAME, " +
+		"PARTITION_ORDINAL_POSITION, SUBPARTITION_ORDINAL_POSITION", "PARTITIONS",
+		[]string{"TABLE_NAME", "CONCAT_WS('/', PARTITION_NAME, SUBPARTITION_NAME)", "PARTITION_ORDINAL_POSITION",
+			"PARTITION_METHOD", "PARTITION_EXPRESSION", "PARTITION_DESCRIPTION",
 			"SUBPARTITION_METHOD", "SUBPARTITION_EXPRESSION", "PARTITION_COMMENT"}, nil,
 		func(r []string) string { return "partition " + r[1] }, []string{"", "by", "", "values", "by", "", "comment"}},
 }
 
 // structure reads how the tables of the schema are made.
 func (s *session) structure(ctx context.Context) (map[string]map[string]string, error) {
-	known, err := s.texts(ctx, "SELECT CONCAT(TABLE_NAME, '.', COLUMN_NAME) FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = 'information_schema'"+
+	known, err := s.texts(ctx, "SELECT CONCAT(TABLE_NAME, '.', COLUMN_NAME) FROM information_schema.COLUMNS WHERE "+
+		"TABLE_SCHEMA = 'information_schema'"+
 		" AND TABLE_NAME IN ('COLUMNS', 'STATISTICS', 'CHECK_CONSTRAINTS', 'TABLE_CONSTRAINTS')")
 	if err != nil {
 		return nil, fmt.Errorf("looking at what the catalogue knows: %w", err)
@@ -97,7 +113,8 @@ func checks(has func(string) bool) []catalogueView {
 		v.from = "CHECK_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = %s ORDER BY TABLE_NAME, CONSTRAINT_NAME"
 		v.columns = []string{"TABLE_NAME", "CONSTRAINT_NAME", "CHECK_CLAUSE", "''"}
 	case has("CHECK_CONSTRAINTS.CHECK_CLAUSE"):
-		v.from = "CHECK_CONSTRAINTS c JOIN information_schema.TABLE_CONSTRAINTS t ON t.CONSTRAINT_SCHEMA = c.CONSTRAINT_SCHEMA AND t.CONSTRAINT_NAME = c.CONSTRAINT_NAME" +
+		v.from = "CHECK_CONSTRAINTS c JOIN information_schema.TABLE_CONSTRAINTS t ON t.CONSTRAINT_SCHEMA = " +
+			"c.CONSTRAINT_SCHEMA AND t.CONSTRAINT_NAME = c.CONSTRAINT_NAME" +
 			" WHERE c.CONSTRAINT_SCHEMA = %s AND t.CONSTRAINT_TYPE = 'CHECK' ORDER BY t.TABLE_NAME, c.CONSTRAINT_NAME"
 		v.columns = []string{"t.TABLE_NAME", "c.CONSTRAINT_NAME", "c.CHECK_CLAUSE", "t.ENFORCED"}
 	default:
@@ -106,7 +123,8 @@ func checks(has func(string) bool) []catalogueView {
 	return []catalogueView{v}
 }
 
-func (s *session) readFacts(ctx context.Context, v catalogueView, has func(string) bool, tables map[string]map[string]string) error {
+func (s *session) readFacts(ctx context.Context, v catalogueView, has func(string) bool,
+	tables map[string]map[string]string) error {
 	columns := slices.Clone(v.columns)
 	for _, name := range v.optional {
 		if !has(v.of + "." + name) {
@@ -114,7 +132,8 @@ func (s *session) readFacts(ctx context.Context, v catalogueView, has func(strin
 		}
 		columns = append(columns, name)
 	}
-	rows, err := s.texts(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM information_schema."+fmt.Sprintf(v.from, quoteText(s.database)))
+	rows, err := s.texts(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM information_schema."+
+		fmt.Sprintf(v.from, quoteText(s.database)))
 	if err != nil {
 		return err
 	}
@@ -146,7 +165,8 @@ func (s *session) readFacts(ctx context.Context, v catalogueView, has func(strin
 var pageChecksum = regexp.MustCompile(` page_checksum=\d`)
 
 // onlyInText finds what of a table stands in SHOW CREATE TABLE alone.
-var onlyInText = regexp.MustCompile("(?i)\\bWITH PARSER `?\\w+`?|\\bWITHOUT OVERLAPS|\\bPERIOD FOR [^,\n]+|\\bWITH(?:OUT)? SYSTEM VERSIONING|\\bUSING HASH")
+var onlyInText = regexp.MustCompile("(?i)\\bWITH PARSER `?\\w+`?|\\bWITHOUT OVERLAPS|\\bPERIOD FOR " +
+	"[^,\n]+|\\bWITH(?:OUT)? SYSTEM VERSIONING|\\bUSING HASH")
 
 // addTable takes a table's structure into the summary.
 func (d *dumper) addTable(name, create string) {
@@ -156,7 +176,8 @@ func (d *dumper) addTable(name, create string) {
 	}
 	for _, line := range strings.Split(create, "\n") {
 		for _, clause := range onlyInText.FindAllString(literals.ReplaceAllString(line, "''"), -1) {
-			facts["also"] = strings.TrimPrefix(facts["also"]+", "+strings.TrimSpace(names.FindString(line)+" "+clause), ", ")
+			facts["also"] = strings.TrimPrefix(facts["also"]+", "+strings.TrimSpace(names.FindString(line)+" "+clause),
+				", ")
 		}
 	}
 	d.summary.Objects = append(d.summary.Objects, Object{Kind: "table", Name: name, Facts: facts})

@@ -84,9 +84,11 @@ func (c *Checker) Digest(ctx context.Context) (Digest, error) {
 func (w Watched) Text() string {
 	var lines []string
 	if d := w.Digest; d != nil {
-		lines = append(lines, display.Sprintf("Since %s: %d complete {backup|backups}, %d partial, %d failed; %d {verification|verifications}, "+
+		lines = append(lines, display.Sprintf("Since %s: %d complete {backup|backups}, %d partial, %d failed; %d "+
+			"{verification|verifications}, "+
 			"%d of them failed. %d {backup is|backups are} kept, %d MiB in total.",
-			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Verifications, d.BadVerifications, d.Stored, d.Bytes>>20))
+			d.Since.Format(time.DateOnly), d.Complete, d.Partial, d.Failed, d.Verifications, d.BadVerifications,
+			d.Stored, d.Bytes>>20))
 		lines = append(lines, w.Health.lastVerified())
 	}
 	for _, warning := range w.Health.Warnings {
@@ -105,5 +107,6 @@ func (s Health) lastVerified() string {
 	if s.LastVerified.IsZero() {
 		return "No backup was ever verified by a restore."
 	}
-	return fmt.Sprintf("The last verified restore was of %s, on %s UTC.", s.VerifiedID, s.LastVerified.UTC().Format("2006-01-02 15:04"))
+	return fmt.Sprintf("The last verified restore was of %s, on %s UTC.", s.VerifiedID,
+		s.LastVerified.UTC().Format("2006-01-02 15:04"))
 }

@@ -140,10 +140,12 @@ func (s *Health) doubt(name string, all []catalog.Stored) {
 		}
 	}
 	if len(failed) > 0 {
-		s.warn("failed", name, "the newest verification of %s at %s failed; restored only with --allow-failed: %s", english.Plural(len(failed), "backup", ""), name, first(failed, 3))
+		s.warn("failed", name, "the newest verification of %s at %s failed; restored only with --allow-failed: %s",
+			english.Plural(len(failed), "backup", ""), name, first(failed, 3))
 	}
 	if len(foreign) > 0 {
-		s.warn("untrusted", name, "of unknown origin, and restored only with --allow-failed: %s at %s: %s", english.Plural(len(foreign), "backup", ""), name, first(foreign, 3))
+		s.warn("untrusted", name, "of unknown origin, and restored only with --allow-failed: %s at %s: %s",
+			english.Plural(len(foreign), "backup", ""), name, first(foreign, 3))
 	}
 }
 
@@ -207,7 +209,10 @@ func (c *Checker) judgeSizes(ctx context.Context, s *Health, name string, usable
 	}
 	newest := usable[0]
 	c.config.Limits.small(s, name, newest)
-	i := slices.IndexFunc(usable[1:], func(b catalog.Stored) bool { return b.Database == newest.Database && b.Files == newest.Files })
+	i := slices.IndexFunc(usable[1:], func(b catalog.Stored) bool {
+		return b.Database == newest.Database &&
+			b.Files == newest.Files
+	})
 	if i < 0 {
 		return nil
 	}
@@ -234,12 +239,15 @@ func (l Limits) small(s *Health, name string, b catalog.Stored) {
 func (l Limits) compare(s *Health, name string, before, now catalog.Stored) {
 	switch was, is := float64(before.Size), float64(now.Size); {
 	case is < was*(1-l.MaxShrink):
-		s.warn("shrunk", name, "the newest backup at %s has %d bytes, the one before it had %d", name, now.Size, before.Size)
+		s.warn("shrunk", name, "the newest backup at %s has %d bytes, the one before it had %d", name, now.Size,
+			before.Size)
 	case is > was*l.MaxGrowth:
-		s.warn("grown", name, "the newest backup at %s has %d bytes, the one before it had %d", name, now.Size, before.Size)
+		s.warn("grown", name, "the newest backup at %s has %d bytes, the one before it had %d", name, now.Size,
+			before.Size)
 	}
 	if float64(now.Rows) < float64(before.Rows)*(1-l.MaxRowsFewer) {
-		s.warn("rows", name, "the newest backup at %s has %d rows, the one before it had %d", name, now.Rows, before.Rows)
+		s.warn("rows", name, "the newest backup at %s has %d rows, the one before it had %d", name, now.Rows,
+			before.Rows)
 	}
 	there := map[string]bool{}
 	for _, t := range now.Tables {
@@ -247,7 +255,8 @@ func (l Limits) compare(s *Health, name string, before, now catalog.Stored) {
 	}
 	for _, t := range before.Tables {
 		if !there[t.Name] {
-			s.warn("table", name, "the table %s is not in the newest backup at %s, but was in the one before it", t.Name, name)
+			s.warn("table", name, "the table %s is not in the newest backup at %s, but was in the one before it",
+				t.Name, name)
 		}
 	}
 }
@@ -275,7 +284,8 @@ func (c *Checker) judgeHistory(ctx context.Context, s *Health) error {
 		s.warn("unverified", "", "the last verified restore was on %s", s.LastVerified.Format(time.DateTime))
 	}
 	if len(verifications) > 0 && !verifications[0].OK {
-		s.warn("failing", verifications[0].Destination, "the last verification failed: backup %s at %s", verifications[0].Backup, verifications[0].Destination)
+		s.warn("failing", verifications[0].Destination, "the last verification failed: backup %s at %s",
+			verifications[0].Backup, verifications[0].Destination)
 	}
 	history, err := c.config.Catalog.History(ctx, 1)
 	if err != nil {
@@ -297,8 +307,10 @@ func (c *Checker) judgeLeftovers(ctx context.Context, s *Health) error {
 		return err
 	}
 	if len(names) > 0 {
-		s.warn("leftover", "", "killed verifications or restores left %s or folders, which take space and hold the site's data: %s "+
-			"(the next backup removes them, or cmsjobs backup sweep)", english.Plural(len(names), "temporary database", ""), first(names, 3))
+		s.warn("leftover", "", "killed verifications or restores left %s or folders, which take space and hold the "+
+			"site's data: %s "+
+			"(the next backup removes them, or cmsjobs backup sweep)", english.Plural(len(names), "temporary database",
+			""), first(names, 3))
 	}
 	return nil
 }

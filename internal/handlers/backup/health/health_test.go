@@ -13,7 +13,8 @@ import (
 func TestHealthSeesSizes(t *testing.T) {
 	limits := Limits{}.withDefaults()
 	at := func(size, rows int64, tables ...string) catalog.Stored {
-		b := catalog.Stored{File: manifest.File{Header: manifest.Header{Started: time.Unix(1e9, 0)}, Status: manifest.Complete, Size: size, Rows: rows}}
+		b := catalog.Stored{File: manifest.File{Header: manifest.Header{Started: time.Unix(1e9, 0)},
+			Status: manifest.Complete, Size: size, Rows: rows}}
 		for _, name := range tables {
 			b.Tables = append(b.Tables, manifest.TableFigure{Name: name})
 		}

@@ -12,7 +12,8 @@ import (
 func rows(n int) []Row {
 	var all []Row
 	for i := range n {
-		all = append(all, Row{Key: fmt.Sprintf("backup-%06d.json", i), Size: int64(i), Modified: int64(i) * 7, Tag: fmt.Sprintf(`"%x"`, i), Entry: json.RawMessage(`{"id":"b"}`)})
+		all = append(all, Row{Key: fmt.Sprintf("backup-%06d.json", i), Size: int64(i), Modified: int64(i) * 7,
+			Tag: fmt.Sprintf(`"%x"`, i), Entry: json.RawMessage(`{"id":"b"}`)})
 	}
 	return all
 }
@@ -66,7 +67,8 @@ func TestOnlyATrustedCatalogIsRead(t *testing.T) {
 	}
 	flipped := bytes.Clone(good)
 	flipped[len(flipped)-5] ^= 1
-	for what, data := range map[string][]byte{"a forged one": forged, "one by a stranger": unknown, "a changed one": flipped, "a torn one": good[:len(good)-3]} {
+	for what, data := range map[string][]byte{"a forged one": forged, "one by a stranger": unknown,
+		"a changed one": flipped, "a torn one": good[:len(good)-3]} {
 		err := Read(bytes.NewReader(data), trusted, func(Row) { t.Errorf("%s is read", what) })
 		if !errors.Is(err, ErrUntrusted) {
 			t.Errorf("%s: %v", what, err)

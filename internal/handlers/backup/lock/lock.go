@@ -85,7 +85,8 @@ func (t *Table) Acquire(ctx context.Context, q Request) (context.Context, *Lock,
 	if err != nil {
 		host = "an unnamed host"
 	}
-	l := &Lock{table: t, Request: q, holder: rand.Text(), host: fmt.Sprintf("%.150s (process %d)", host, os.Getpid()), done: make(chan struct{})}
+	l := &Lock{table: t, Request: q, holder: rand.Text(), host: fmt.Sprintf("%.150s (process %d)", host, os.Getpid()),
+		done: make(chan struct{})}
 	if err := t.take(ctx, l); err != nil {
 		return ctx, nil, err
 	}
@@ -101,12 +102,14 @@ func (t *Table) Acquire(ctx context.Context, q Request) (context.Context, *Lock,
 }
 
 func (t *Table) take(ctx context.Context, l *Lock) error {
-	insert := database.Of(t.DB).InsertIgnore("cmsjobs_backup_locks", "name, holder, host, purpose, started_at, expires_at", "(?, '', '', '', 0, 0)")
+	insert := database.Of(t.DB).InsertIgnore("cmsjobs_backup_locks", "name, holder, host, purpose, started_at, "+
+		"expires_at", "(?, '', '', '', 0, 0)")
 	if _, err := t.DB.ExecContext(ctx, t.DB.Rebind(insert), l.Name); err != nil {
 		return fmt.Errorf("preparing the lock %s: %w", l.Name, err)
 	}
 	now := t.clock()
-	result, err := t.DB.ExecContext(ctx, t.DB.Rebind("UPDATE cmsjobs_backup_locks SET holder = ?, host = ?, purpose = ?, started_at = "+now+", expires_at = "+now+" + ? WHERE name = ? AND expires_at <= "+now),
+	result, err := t.DB.ExecContext(ctx, t.DB.Rebind("UPDATE cmsjobs_backup_locks SET holder = ?, host = ?, purpose "+
+		"= ?, started_at = "+now+", expires_at = "+now+" + ? WHERE name = ? AND expires_at <= "+now),
 		l.holder, l.host, fmt.Sprintf("%.190s", l.Purpose), Lease.Milliseconds(), l.Name)
 	if err != nil {
 		return fmt.Errorf("taking the lock %s: %w", l.Name, err)
@@ -126,7 +129,8 @@ func (t *Table) take(ctx context.Context, l *Lock) error {
 func (t *Table) Holder(ctx context.Context, name string) (Holder, error) {
 	h := Holder{Name: name}
 	var started, expires int64
-	err := t.DB.QueryRowContext(ctx, t.DB.Rebind("SELECT host, purpose, started_at, expires_at FROM cmsjobs_backup_locks WHERE name = ?"), name).
+	err := t.DB.QueryRowContext(ctx, t.DB.Rebind("SELECT host, purpose, started_at, expires_at FROM "+
+		"cmsjobs_backup_locks WHERE name = ?"), name).
 		Scan(&h.Host, &h.Purpose, &started, &expires)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return h, fmt.Errorf("asking who holds the lock %s: %w", name, err)
@@ -138,7 +142,8 @@ func (t *Table) Holder(ctx context.Context, name string) (Holder, error) {
 // Held says whether a process holds a lock now.
 func (t *Table) Held(ctx context.Context, name string) (bool, error) {
 	var n int
-	err := t.DB.GetContext(ctx, &n, t.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_backup_locks WHERE name = ? AND expires_at > "+t.clock()), name)
+	err := t.DB.GetContext(ctx, &n, t.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_backup_locks WHERE name = ? AND "+
+		"expires_at > "+t.clock()), name)
 	if err != nil {
 		return false, fmt.Errorf("asking whether the lock %s is held: %w", name, err)
 	}
@@ -151,7 +156,8 @@ func (t *Table) Note(ctx context.Context, name, purpose string) error {
 	if err := t.Forget(ctx, name); err != nil {
 		return err
 	}
-	_, err := t.DB.ExecContext(ctx, t.DB.Rebind("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, '', '', ?, "+t.clock()+", 0)"), name, purpose)
+	_, err := t.DB.ExecContext(ctx, t.DB.Rebind("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, "+
+		"started_at, expires_at) VALUES (?, '', '', ?, "+t.clock()+", 0)"), name, purpose)
 	if err != nil {
 		return fmt.Errorf("noting %s: %w", name, err)
 	}
@@ -193,7 +199,8 @@ func (t *Table) retake(ctx context.Context, l *Lock) bool {
 
 func (l *Lock) expire(ctx context.Context, at string) (int64, error) {
 	db := l.table.DB
-	result, err := db.ExecContext(ctx, db.Rebind("UPDATE cmsjobs_backup_locks SET expires_at = "+at+" WHERE name = ? AND holder = ?"), l.Name, l.holder)
+	result, err := db.ExecContext(ctx, db.Rebind("UPDATE cmsjobs_backup_locks SET expires_at = "+at+
+		" WHERE name = ? AND holder = ?"), l.Name, l.holder)
 	if err != nil {
 		return 0, err
 	}
@@ -225,7 +232,9 @@ func (l *Lock) Remove(ctx context.Context) {
 // Dead lists the locks under a prefix whose holders have not renewed them
 // since their lease ended, and which were never released by Remove.
 func (t *Table) Dead(ctx context.Context, prefix string) ([]Holder, error) {
-	rows, err := t.DB.QueryContext(ctx, t.DB.Rebind("SELECT name, host, purpose, started_at, expires_at FROM cmsjobs_backup_locks WHERE SUBSTR(name, 1, ?) = ? AND expires_at <= "+t.clock()+" ORDER BY name"), len(prefix), prefix)
+	rows, err := t.DB.QueryContext(ctx, t.DB.Rebind("SELECT name, host, purpose, started_at, expires_at FROM "+
+		"cmsjobs_backup_locks WHERE SUBSTR(name, 1, ?) = ? AND expires_at <= "+t.clock()+" ORDER BY name"),
+		len(prefix), prefix)
 	if err != nil {
 		return nil, fmt.Errorf("listing dead locks: %w", err)
 	}
@@ -245,7 +254,8 @@ func (t *Table) Dead(ctx context.Context, prefix string) ([]Holder, error) {
 
 // Forget removes the row of a lock that nobody holds.
 func (t *Table) Forget(ctx context.Context, name string) error {
-	_, err := t.DB.ExecContext(ctx, t.DB.Rebind("DELETE FROM cmsjobs_backup_locks WHERE name = ? AND expires_at <= "+t.clock()), name)
+	_, err := t.DB.ExecContext(ctx, t.DB.Rebind("DELETE FROM cmsjobs_backup_locks WHERE name = ? AND expires_at <= "+
+		t.clock()), name)
 	if err != nil {
 		return fmt.Errorf("removing the lock %s: %w", name, err)
 	}

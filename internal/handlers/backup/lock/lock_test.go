@@ -31,7 +31,8 @@ func TestALockIsHeldNamedAndGivenBack(t *testing.T) {
 				t.Fatalf("a second one: %v", err)
 			}
 			host, _ := os.Hostname()
-			if left := by.Expires.Sub(by.Started); by.Purpose != "the backup x" || !strings.Contains(by.Host, host) || left < Lease || left > Lease+time.Minute {
+			if left := by.Expires.Sub(by.Started); by.Purpose != "the backup x" || !strings.Contains(by.Host, host) ||
+				left < Lease || left > Lease+time.Minute {
 				t.Errorf("%+v", by.Holder)
 			}
 			// A host's clock decides nothing: the database's is within a day of ours at most.
@@ -88,7 +89,8 @@ func TestALockOfADeadHolderIsTakenAndTheOldOneIsTold(t *testing.T) {
 				t.Fatalf("a live one is dead: %v, %v", dead, err)
 			}
 			locks.DB.MustExec("UPDATE cmsjobs_backup_locks SET expires_at = started_at")
-			if dead, err := locks.Dead(t.Context(), "scratch:"); len(dead) != 1 || err != nil || dead[0].Purpose != "a verification" {
+			if dead, err := locks.Dead(t.Context(), "scratch:"); len(dead) != 1 || err != nil ||
+				dead[0].Purpose != "a verification" {
 				t.Fatalf("%v, %v", dead, err)
 			}
 			_, second, err := locks.Acquire(t.Context(), Request{Name: "scratch:a_b", Purpose: "its successor"})

@@ -36,7 +36,8 @@ func ReadFile(ctx context.Context, store storage.Store, key string) (File, error
 		return side, fmt.Errorf("%s is no manifest file of a backup: %w", key, err)
 	}
 	// What a manifest file says must be about the archive beside it.
-	if side.Format > Version || path.Dir(side.Archive) != path.Dir(key) || !strings.HasPrefix(side.Archive, strings.TrimSuffix(key, Ending)+".") {
+	if side.Format > Version || path.Dir(side.Archive) != path.Dir(key) ||
+		!strings.HasPrefix(side.Archive, strings.TrimSuffix(key, Ending)+".") {
 		return side, fmt.Errorf("%s does not describe the archive beside it, or is of a later version", key)
 	}
 	if side.Made != Complete && side.Made != Partial {
@@ -58,7 +59,8 @@ func (s *File) Settle(p *VerificationSummary) {
 // Reason says what is wrong with a backup that is not complete.
 func (s File) Reason() string {
 	if s.Status == Failed && s.Verification != nil {
-		return fmt.Sprintf("its newest verification (%s, %s UTC) failed: %s", s.Verification.Level, s.Verification.At.UTC().Format(time.DateTime), s.Verification.Problem)
+		return fmt.Sprintf("its newest verification (%s, %s UTC) failed: %s", s.Verification.Level,
+			s.Verification.At.UTC().Format(time.DateTime), s.Verification.Problem)
 	}
 	return s.Error
 }
@@ -68,7 +70,8 @@ func WriteFile(ctx context.Context, s storage.Store, key string, side File) erro
 	if err != nil {
 		return err
 	}
-	return s.Put(ctx, key+Ending, bytes.NewReader(data), storage.PutOptions{ContentType: "application/json", ExpectedSize: int64(len(data))})
+	return s.Put(ctx, key+Ending, bytes.NewReader(data), storage.PutOptions{ContentType: "application/json",
+		ExpectedSize: int64(len(data))})
 }
 
 // File is KEY.json beside an archive: what can be known without opening

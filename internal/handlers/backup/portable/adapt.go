@@ -43,7 +43,8 @@ func alike(kind string) []string {
 	case strings.HasSuffix(kind, "bin"):
 		counting, ignoring = []string{"0900_bin", "nopad_bin"}, []string{"bin"}
 	case strings.HasSuffix(kind, "_cs"):
-		counting, ignoring = []string{"0900_as_cs", "uca1400_nopad_as_cs", "0900_bin", "nopad_bin"}, []string{"0900_as_cs", "uca1400_as_cs", "bin"}
+		counting, ignoring = []string{"0900_as_cs", "uca1400_nopad_as_cs", "0900_bin", "nopad_bin"},
+			[]string{"0900_as_cs", "uca1400_as_cs", "bin"}
 	case strings.HasPrefix(kind, "general"):
 		counting, ignoring = []string{"general_nopad_ci"}, []string{"general_ci", "unicode_ci"}
 	default:
@@ -64,7 +65,8 @@ func alike(kind string) []string {
 // what MySQL 8 has removed.
 func (t Target) forgotten(mode string) bool {
 	onlyMariaDB := []string{"EMPTY_STRING_IS_NULL", "SIMULTANEOUS_ASSIGNMENT", "TIME_ROUND_FRACTIONAL"}
-	removed := []string{"NO_AUTO_CREATE_USER", "DB2", "MAXDB", "MSSQL", "MYSQL323", "MYSQL40", "ORACLE", "POSTGRESQL", "NO_FIELD_OPTIONS", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS"}
+	removed := []string{"NO_AUTO_CREATE_USER", "DB2", "MAXDB", "MSSQL", "MYSQL323", "MYSQL40", "ORACLE", "POSTGRESQL",
+		"NO_FIELD_OPTIONS", "NO_KEY_OPTIONS", "NO_TABLE_OPTIONS"}
 	if t.mariaDB() {
 		return mode == "TIME_TRUNCATE_FRACTIONAL"
 	}
@@ -75,7 +77,8 @@ var (
 	setMode      = regexp.MustCompile(`^SET sql_mode = '([A-Z0-9_,]*)'$`)
 	setCollation = regexp.MustCompile(`^SET collation_connection = (\w+)$`)
 	// parts finds what a statement says outside of texts and names: those come first.
-	parts = regexp.MustCompile("(?i)'(?:[^'\\\\]|''|\\\\.)*'|`(?:[^`]|``)*`|\\bCOLLATE[ =]\\s*\\w+|\\bENGINE=\\w+|\\b(?:PAGE_CHECKSUM|TRANSACTIONAL)=\\d")
+	parts = regexp.MustCompile("(?i)'(?:[^'\\\\]|''|\\\\.)*'|`(?:[^`]|``)*`|\\bCOLLATE[ " +
+		"=]\\s*\\w+|\\bENGINE=\\w+|\\b(?:PAGE_CHECKSUM|TRANSACTIONAL)=\\d")
 )
 
 // Adapt returns what writes a statement of a dump for this server; nil where it can

@@ -43,7 +43,8 @@ func Of(s dump.Summary) *Needs {
 		return nil
 	}
 	n := &Needs{Server: s.Server}
-	sets := map[*[]string]map[string]bool{&n.Collations: {}, &n.Engines: {}, &n.Types: {}, &n.Trusted: {}, &n.Triggered: {}, &n.Defined: {}, &n.Special: {}, &n.Hidden: {}}
+	sets := map[*[]string]map[string]bool{&n.Collations: {}, &n.Engines: {}, &n.Types: {}, &n.Trusted: {},
+		&n.Triggered: {}, &n.Defined: {}, &n.Special: {}, &n.Hidden: {}}
 	sets[&n.Collations][s.Collation] = true
 	for _, o := range s.Objects {
 		switch o.Kind {
@@ -75,7 +76,9 @@ func (n *Needs) OfTables(tables []string) *Needs {
 	some := *n
 	some.Special, some.Types, some.Hidden, some.Defined = nil, nil, nil, nil
 	onThem := slices.ContainsFunc(tables, func(t string) bool { return slices.Contains(n.Triggered, t) })
-	some.Trusted = slices.DeleteFunc(slices.Clone(n.Trusted), func(o string) bool { return !onThem || !strings.HasPrefix(o, "trigger ") })
+	some.Trusted = slices.DeleteFunc(slices.Clone(n.Trusted), func(o string) bool {
+		return !onThem || !strings.HasPrefix(o, "trigger ")
+	})
 	return &some
 }
 

@@ -37,7 +37,8 @@ func LookAt(ctx context.Context, dsn string) (Target, error) {
 func Look(ctx context.Context, db *sql.DB) (Target, error) {
 	t := Target{collations: map[string]bool{}, engines: map[string]bool{}}
 	var log, trust bool
-	if err := db.QueryRowContext(ctx, "SELECT VERSION(), @@log_bin, @@log_bin_trust_function_creators").Scan(&t.Server, &log, &trust); err != nil {
+	if err := db.QueryRowContext(ctx, "SELECT VERSION(), @@log_bin, @@log_bin_trust_function_creators").Scan(&t.Server,
+		&log, &trust); err != nil {
 		return t, fmt.Errorf("asking the server that is to take the dump: %w", err)
 	}
 	for query, into := range map[string]map[string]bool{
@@ -98,7 +99,9 @@ func gives(rights ...string) func(grant string) bool {
 			return true
 		}
 		m := everywhere.FindStringSubmatch(grant)
-		return m != nil && slices.ContainsFunc(strings.Split(m[1], ", "), func(right string) bool { return slices.Contains(rights, right) })
+		return m != nil && slices.ContainsFunc(strings.Split(m[1], ", "), func(right string) bool {
+			return slices.Contains(rights, right)
+		})
 	}
 }
 
@@ -109,7 +112,8 @@ func (t Target) Trusted() bool { return t.trusted }
 func (t Target) SetsDefiners() bool { return t.definers }
 
 // TrustRemedy is what to do where it may not.
-const TrustRemedy = "the server writes a binary log and lets only accounts with SUPER make them: let its administrator SET GLOBAL log_bin_trust_function_creators = 1, or use an account with SUPER"
+const TrustRemedy = "the server writes a binary log and lets only accounts with SUPER make them: let its " +
+	"administrator SET GLOBAL log_bin_trust_function_creators = 1, or use an account with SUPER"
 
 func (t Target) mariaDB() bool { return strings.Contains(strings.ToLower(t.Server), "mariadb") }
 
@@ -146,19 +150,22 @@ func (n *Needs) Against(t Target, chosen map[string]string) (warnings, refused [
 		refused = append(refused, fmt.Sprintf("the account may not create %s: %s", listed(n.Trusted), TrustRemedy))
 	}
 	if len(n.Defined) > 0 && !t.definers {
-		warnings = append(warnings, fmt.Sprintf("the restoring account becomes the definer of %s: it may not make them for another", listed(n.Defined)))
+		warnings = append(warnings, fmt.Sprintf("the restoring account becomes the definer of %s: it may not make "+
+			"them for another", listed(n.Defined)))
 	}
 	if !n.Foreign(t) {
 		return warnings, refused
 	}
-	warnings = append(warnings, fmt.Sprintf("the backup was made on %s and would be restored on %s", n.Server, t.Server))
+	warnings = append(warnings, fmt.Sprintf("the backup was made on %s and would be restored on %s", n.Server,
+		t.Server))
 	for _, collation := range n.Collations {
 		to, known := t.collation(collation, chosen)
 		switch {
 		case !known:
 			refused = append(refused, fmt.Sprintf("the collation %s is not known there, and none like it", collation))
 		case to != collation:
-			warnings = append(warnings, fmt.Sprintf("the collation %s becomes %s: texts may sort otherwise, and unique keys may find two texts equal", collation, to))
+			warnings = append(warnings, fmt.Sprintf("the collation %s becomes %s: texts may sort otherwise, and "+
+				"unique keys may find two texts equal", collation, to))
 		}
 	}
 	for _, engine := range n.Engines {

@@ -89,7 +89,8 @@ func (r *Repository) Backup(ctx context.Context, q Request) (*Report, error) {
 		return nil, err
 	}
 	defer l.release(ctx)
-	b := &run{Repository: r, q: q, name: l.run, started: r.o.Now().UTC().Truncate(time.Millisecond), created: map[string]int64{}}
+	b := &run{Repository: r, q: q, name: l.run, started: r.o.Now().UTC().Truncate(time.Millisecond),
+		created: map[string]int64{}}
 	if err := b.prepare(ctx); err != nil {
 		return nil, err
 	}
@@ -121,7 +122,8 @@ func (q *Request) check() error {
 	slices.SortFunc(q.Sources, func(a, b Labelled) int { return strings.Compare(a.Label+"/", b.Label+"/") })
 	for i, s := range q.Sources {
 		if checkName(s.Label) != nil || strings.Contains(s.Label, "/") || i > 0 && q.Sources[i-1].Label == s.Label {
-			return fmt.Errorf("%q is no label of a source: it needs one part, and another than the others have", s.Label)
+			return fmt.Errorf("%q is no label of a source: it needs one part, and another than the others have",
+				s.Label)
 		}
 	}
 	return nil
@@ -273,7 +275,8 @@ func (b *run) put(ctx context.Context, plain []byte, sum *Sum) (string, error) {
 	if twice {
 		return name, nil
 	}
-	err := b.store.Put(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{ExpectedSize: int64(len(stored))})
+	err := b.store.Put(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{
+		ExpectedSize: int64(len(stored))})
 	if err != nil {
 		return "", fmt.Errorf("storing an object: %w", err)
 	}

@@ -31,7 +31,8 @@ func TestWhatIsTooLongIsRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := int64(min(len(stored), pieceSize))
-		_, err = in.piece(t.Context(), Piece{Object: name, Stored: n, Packed: what == "a bomb", Length: n, Sum: sumOf(stored[:n])})
+		_, err = in.piece(t.Context(), Piece{Object: name, Stored: n, Packed: what == "a bomb", Length: n,
+			Sum: sumOf(stored[:n])})
 		wanted := zstd.ErrDecoderSizeExceeded
 		if what == "a long object" {
 			wanted = errTooLong
@@ -56,7 +57,8 @@ func TestMemoryStaysSmall(t *testing.T) {
 	s.write(t, "video.mp4", s.noise(100<<20))
 	s.write(t, "log.txt", bytes.Repeat(s.text(1<<20), 64))
 	for i := range 1500 {
-		s.write(t, strings.Repeat("d/", i%7)+string(rune('a'+i%26))+"/"+strings.Repeat("x", i%200+1), s.noise(1000+i*37%60_000))
+		s.write(t, strings.Repeat("d/", i%7)+string(rune('a'+i%26))+"/"+strings.Repeat("x", i%200+1),
+			s.noise(1000+i*37%60_000))
 	}
 	key := identity(t)
 	for _, sealed := range []string{"", key.String()} {
@@ -72,7 +74,8 @@ func TestMemoryStaysSmall(t *testing.T) {
 			}
 			cmd := exec.CommandContext(t.Context(), exe)
 			into := filepath.Join(t.TempDir(), "into")
-			cmd.Env = append(os.Environ(), child+"="+strings.Join([]string{what, r.Place(), s.dir, into}, "|"), childKey+"="+sealed)
+			cmd.Env = append(os.Environ(), child+"="+strings.Join([]string{what, r.Place(), s.dir, into}, "|"),
+				childKey+"="+sealed)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", what, err, out)

@@ -53,7 +53,8 @@ func TestAFileThatChangesWhileItIsReadIsNamed(t *testing.T) {
 		q.Sources[0].Source = d
 		r := create(t, options(local(t, t.TempDir())))
 		report := backup(t, r, q)
-		if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "media/"+name+" kept changing") || d.opens != tries {
+		if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "media/"+name+" kept changing") ||
+			d.opens != tries {
 			t.Errorf("%v, read %d times", report.Warnings, d.opens)
 		}
 		if v := verify(t, r, VerifyRequest{Level: Contents}); len(v.Problems) != 0 {
@@ -90,7 +91,8 @@ func TestAFileThatVanishesIsNamed(t *testing.T) {
 	}
 	r := create(t, options(local(t, t.TempDir())))
 	report := backup(t, r, q)
-	if all := strings.Join(report.Warnings, "\n"); len(report.Warnings) != 2 || !strings.Contains(all, "media/a/x cannot be read") ||
+	if all := strings.Join(report.Warnings, "\n"); len(report.Warnings) != 2 ||
+		!strings.Contains(all, "media/a/x cannot be read") ||
 		!strings.Contains(all, "media/empty vanished") || report.Record.Status != Partial {
 		t.Errorf("%v", report.Warnings)
 	}

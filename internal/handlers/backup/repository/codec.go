@@ -121,7 +121,8 @@ func readAll(into []byte, r io.Reader) ([]byte, error) {
 func objectBuffer() []byte { return make([]byte, 0, maxObject+1) }
 
 // readObject reads an object as it is stored, or decrypted.
-func readObject(ctx context.Context, into []byte, s storage.Store, name string, decrypt bool, identities []age.Identity) ([]byte, error) {
+func readObject(ctx context.Context, into []byte, s storage.Store, name string, decrypt bool,
+	identities []age.Identity) ([]byte, error) {
 	body, _, err := s.Open(ctx, objectKey(name))
 	if err != nil {
 		return into, err
@@ -227,12 +228,14 @@ func (r *reader) piece(ctx context.Context, p Piece) ([]byte, error) {
 	content := object[p.Offset : p.Offset+p.Stored]
 	if p.Packed {
 		if r.buf, err = r.zstd.DecodeAll(content, r.buf[:0]); err != nil {
-			return nil, fmt.Errorf("%w: unpacking %d bytes at %d of %s: %w", ErrDamaged, p.Stored, p.Offset, p.Object, err)
+			return nil, fmt.Errorf("%w: unpacking %d bytes at %d of %s: %w", ErrDamaged, p.Stored, p.Offset, p.Object,
+				err)
 		}
 		content = r.buf
 	}
 	if int64(len(content)) != p.Length || Sum(sha256.Sum256(content)) != p.Sum {
-		return nil, fmt.Errorf("%w: %d bytes at %d of %s are not those that were stored", ErrDamaged, p.Stored, p.Offset, p.Object)
+		return nil, fmt.Errorf("%w: %d bytes at %d of %s are not those that were stored", ErrDamaged, p.Stored,
+			p.Offset, p.Object)
 	}
 	return content, nil
 }

@@ -82,7 +82,8 @@ func TestOnlyWhatNoBackupNeedsIsDeleted(t *testing.T) {
 			t.Errorf("%s is left", name)
 		}
 	}
-	if _, err := r.Collect(t.Context(), CollectRequest{Forget: []string{ids[0]}}); !errors.Is(err, storage.ErrNotFound) {
+	if _, err := r.Collect(t.Context(), CollectRequest{Forget: []string{ids[0]}}); !errors.Is(err,
+		storage.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -203,7 +204,8 @@ func passTime(t testing.TB, place string) {
 	}
 	for _, e := range entries {
 		old := time.Now().Add(-2 * time.Hour)
-		if err := os.Chtimes(filepath.Join(place, locksFolder, e.Name()), old, old); err != nil && !errors.Is(err, os.ErrNotExist) {
+		if err := os.Chtimes(filepath.Join(place, locksFolder, e.Name()), old, old); err != nil &&
+			!errors.Is(err, os.ErrNotExist) {
 			t.Error(err)
 		}
 	}
@@ -235,7 +237,8 @@ func TestASuspendedBackupDoesNotComplete(t *testing.T) {
 			if !errors.Is(err, ErrLost) {
 				t.Errorf("%v", err)
 			}
-			if collected.Kept == 0 || at == objectsFolder && collected.Deleted == 0 || at != objectsFolder && collected.Deleted != 0 {
+			if collected.Kept == 0 || at == objectsFolder && collected.Deleted == 0 || at != objectsFolder &&
+				collected.Deleted != 0 {
 				t.Errorf("%+v", collected)
 			}
 			if ids, err := plain.List(t.Context()); err != nil || len(ids) != 1 {

@@ -36,11 +36,13 @@ func (b *run) commit(ctx context.Context, l *lock) error {
 		}
 		if err != nil {
 			undo := context.WithoutCancel(ctx)
-			return errors.Join(fmt.Errorf("writing the record: %w", err), b.store.Delete(undo, final), b.store.Delete(undo, pending))
+			return errors.Join(fmt.Errorf("writing the record: %w", err), b.store.Delete(undo, final),
+				b.store.Delete(undo, pending))
 		}
 	}
 	if err := b.store.Delete(ctx, pending); err != nil {
-		b.o.Logger.WarnContext(ctx, "pending record not removed; a collection removes it", "event", "repository.pending_left", "backup", r.ID, "error", err)
+		b.o.Logger.WarnContext(ctx, "pending record not removed; a collection removes it", "event",
+			"repository.pending_left", "backup", r.ID, "error", err)
 	}
 	cache, err := b.openCache()
 	if err == nil {

@@ -49,7 +49,8 @@ func (p Piece) check() error {
 	}
 	if p.Length <= 0 || p.Length > pieceSize || p.Stored <= 0 || p.Offset < 0 || p.Offset+p.Stored > maxObject ||
 		!p.Packed && p.Stored != p.Length {
-		return fmt.Errorf("%w: a piece of %d bytes, %d stored at %d of %s", ErrDamaged, p.Length, p.Stored, p.Offset, p.Object)
+		return fmt.Errorf("%w: a piece of %d bytes, %d stored at %d of %s", ErrDamaged, p.Length, p.Stored, p.Offset,
+			p.Object)
 	}
 	return nil
 }
@@ -79,7 +80,8 @@ func (e Entry) appendTo(b []byte) []byte {
 	if e.Identity != "" {
 		identity = "+" + escape(e.Identity)
 	}
-	b = fmt.Appendf(b, "f\t%d\t%04o\t%s\t%s\t%s\t%s\n", e.Size, e.Mode.Perm(), e.Modified.UTC().Format(time.RFC3339Nano),
+	b = fmt.Appendf(b, "f\t%d\t%04o\t%s\t%s\t%s\t%s\n", e.Size, e.Mode.Perm(),
+		e.Modified.UTC().Format(time.RFC3339Nano),
 		identity, e.Sum, escape(e.Name))
 	for _, p := range e.Pieces {
 		b = fmt.Appendf(b, "p\t%s\n", p.fields(&e.Sum))

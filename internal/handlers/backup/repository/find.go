@@ -44,7 +44,8 @@ func (b *run) find(ctx context.Context, ordered, todo chan<- *item) error {
 				continue
 			}
 			if name <= previous {
-				return fmt.Errorf("%q comes after %q: the source has another order than that of the names", name, previous)
+				return fmt.Errorf("%q comes after %q: the source has another order than that of the names", name,
+					previous)
 			}
 			previous = name
 			it := &item{file: file, entry: Entry{Name: name}, done: already}
@@ -124,6 +125,7 @@ func (l *lastBackup) unchanged(name string, f File) (Entry, bool) {
 		l.at = e
 	}
 	e := l.at
-	same := e.Name == name && f.Identity != "" && e.Identity == f.Identity && e.Size == f.Size && e.Modified.Equal(f.Modified)
+	same := e.Name == name && f.Identity != "" && e.Identity == f.Identity && e.Size == f.Size &&
+		e.Modified.Equal(f.Modified)
 	return e, same && l.has(e.Pieces...)
 }

@@ -92,7 +92,8 @@ func FuzzManifest(f *testing.F) {
 func sampleRecord() *Record {
 	at := time.Date(2026, 11, 22, 1, 2, 3, 4e6, time.UTC)
 	return &Record{
-		Repository: "aaaaaaaaaaaaa", Started: at, Finished: at, Status: Partial, Files: 3, Bytes: 4, Note: "{\"a\":\t1}\n",
+		Repository: "aaaaaaaaaaaaa", Started: at, Finished: at, Status: Partial, Files: 3, Bytes: 4,
+		Note:     "{\"a\":\t1}\n",
 		Manifest: []Piece{{Object: object(1), Offset: 5, Stored: 7, Length: 7, Sum: Sum{1}}},
 		Objects:  map[string]int64{object(1): 12, object(2) + encrypted: 1},
 	}

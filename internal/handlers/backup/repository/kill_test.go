@@ -141,7 +141,8 @@ func (v *victim) change() {
 	v.Helper()
 	for range 12 {
 		v.written++
-		v.site.write(v, fmt.Sprintf("uploads/2026/%02d/more-%d", v.written%5, v.written%40), v.site.noise(200+v.written*37%9000))
+		v.site.write(v, fmt.Sprintf("uploads/2026/%02d/more-%d", v.written%5, v.written%40),
+			v.site.noise(200+v.written*37%9000))
 	}
 	v.site.write(v, "large/changing", v.site.noise(smallFile*3))
 }

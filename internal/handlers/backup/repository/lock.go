@@ -30,7 +30,8 @@ type BusyError struct {
 }
 
 func (e *BusyError) Error() string {
-	return fmt.Sprintf("another process uses the repository (%s): try again later; if it died, its lock ends by itself", e.Lock)
+	return fmt.Sprintf(
+		"another process uses the repository (%s): try again later; if it died, its lock ends by itself", e.Lock)
 }
 
 // ErrLost says that a process was suspended, or cut off from the store, for longer
@@ -126,7 +127,8 @@ func (l *lock) renew(ctx context.Context) {
 			return
 		default:
 			failed++
-			l.o.Logger.WarnContext(ctx, "lock of the repository not renewed", "event", "repository.renew_failed", "lock", l.key, "error", err)
+			l.o.Logger.WarnContext(ctx, "lock of the repository not renewed", "event", "repository.renew_failed",
+				"lock", l.key, "error", err)
 		}
 		if failed >= 4 {
 			l.lose(fmt.Errorf("%w: %w", ErrLost, err))
@@ -154,6 +156,7 @@ func (l *lock) release(ctx context.Context) {
 	l.done.Wait()
 	l.lose(nil)
 	if err := l.store.Delete(context.WithoutCancel(ctx), l.key); err != nil {
-		l.o.Logger.WarnContext(ctx, "lock of the repository not released; it expires", "event", "repository.release_failed", "lock", l.key, "error", err)
+		l.o.Logger.WarnContext(ctx, "lock of the repository not released; it expires", "event",
+			"repository.release_failed", "lock", l.key, "error", err)
 	}
 }

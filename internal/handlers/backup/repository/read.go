@@ -92,7 +92,8 @@ func (w *worker) try(ctx context.Context, it *item) error {
 		return readError{err}
 	}
 	it.small, it.length = nil, 0
-	it.entry = Entry{Name: it.entry.Name, Mode: before.Mode.Perm(), Modified: before.Modified, Identity: w.identity(it.file, before)}
+	it.entry = Entry{Name: it.entry.Name, Mode: before.Mode.Perm(), Modified: before.Modified,
+		Identity: w.identity(it.file, before)}
 	if before.Size <= smallFile {
 		err = w.readSmall(file, it)
 	} else {
@@ -105,7 +106,8 @@ func (w *worker) try(ctx context.Context, it *item) error {
 	if err != nil {
 		return readError{err}
 	}
-	if after.Identity != before.Identity || !after.Modified.Equal(before.Modified) || it.entry.Size != before.Size && before.Size >= 0 {
+	if after.Identity != before.Identity || !after.Modified.Equal(before.Modified) || it.entry.Size != before.Size &&
+		before.Size >= 0 {
 		return errChanged
 	}
 	return nil

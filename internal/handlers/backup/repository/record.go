@@ -51,8 +51,10 @@ const (
 // encode writes the record as text and packs it.
 func (r *Record) encode() ([]byte, error) {
 	var text bytes.Buffer
-	fmt.Fprintf(&text, "%s\t%d\nrepository\t%s\nstarted\t%s\nfinished\t%s\nstatus\t%s\nfiles\t%d\nbytes\t%d\nnote\t%s\n",
-		recordTitle, version, r.Repository, r.Started.UTC().Format(time.RFC3339Nano), r.Finished.UTC().Format(time.RFC3339Nano),
+	fmt.Fprintf(&text,
+		"%s\t%d\nrepository\t%s\nstarted\t%s\nfinished\t%s\nstatus\t%s\nfiles\t%d\nbytes\t%d\nnote\t%s\n",
+		recordTitle, version, r.Repository, r.Started.UTC().Format(time.RFC3339Nano),
+		r.Finished.UTC().Format(time.RFC3339Nano),
 		r.Status, r.Files, r.Bytes, escape(r.Note))
 	for _, p := range r.Manifest {
 		fmt.Fprintf(&text, "manifest\t%s\n", p.fields(nil))

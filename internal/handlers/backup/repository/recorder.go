@@ -103,7 +103,8 @@ func (r *recorder) piece(ctx context.Context, text []byte) error {
 		}
 	}
 	r.shared = append(r.shared, len(r.pieces))
-	r.pieces = append(r.pieces, Piece{Offset: int64(len(r.object)), Stored: int64(len(stored)), Packed: packed, Length: int64(len(text)), Sum: sum})
+	r.pieces = append(r.pieces, Piece{Offset: int64(len(r.object)), Stored: int64(len(stored)), Packed: packed,
+		Length: int64(len(text)), Sum: sum})
 	r.object = append(r.object, stored...)
 	return nil
 }

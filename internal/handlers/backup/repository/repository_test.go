@@ -55,8 +55,10 @@ type site struct {
 
 // strange are names that must come back as they are.
 var strange = []string{
-	"uploads/plain.txt", "uploads/with space .txt", "uploads/ü 😀.jpg", "uploads/-n", "uploads/back\\slash\\n", "uploads/new\nline",
-	"uploads/tab\there", "uploads/end\n", "uploads/%s%d$(id)`id`", "uploads/quote'\"*?[a]", "uploads/bytes\xff\xfe\x01", "a-b/x", "a/x", "a.b/x", "a/\\",
+	"uploads/plain.txt", "uploads/with space .txt", "uploads/ü 😀.jpg", "uploads/-n", "uploads/back\\slash\\n",
+	"uploads/new\nline",
+	"uploads/tab\there", "uploads/end\n", "uploads/%s%d$(id)`id`", "uploads/quote'\"*?[a]",
+	"uploads/bytes\xff\xfe\x01", "a-b/x", "a/x", "a.b/x", "a/\\",
 }
 
 func newSite(t testing.TB, files int) *site {
@@ -223,7 +225,8 @@ func TestWhatIsBackedUpIsRestored(t *testing.T) {
 		if err != nil || found.Files != report.Record.Files || found.Bytes != report.Record.Bytes {
 			t.Errorf("%+v, %v", found, err)
 		}
-		if v := verify(t, r, VerifyRequest{Level: Contents}); len(v.Problems) != 0 || v.Read != v.Objects || v.Backups != 1 {
+		if v := verify(t, r, VerifyRequest{Level: Contents}); len(v.Problems) != 0 || v.Read != v.Objects ||
+			v.Backups != 1 {
 			t.Errorf("%+v", v)
 		}
 	})
@@ -236,7 +239,8 @@ func TestUnchangedFilesAreNotRead(t *testing.T) {
 		first := backup(t, r, s.request(t))
 		second := backup(t, r, s.request(t))
 		if second.Read != 0 || second.Objects != 0 || second.Unchanged != first.Record.Files {
-			t.Errorf("read %d bytes, stored %d objects, %d of %d unchanged", second.Read, second.Objects, second.Unchanged, first.Record.Files)
+			t.Errorf("read %d bytes, stored %d objects, %d of %d unchanged", second.Read, second.Objects,
+				second.Unchanged, first.Record.Files)
 		}
 		same(t, "the second", shot(t, s.dir), restore(t, r, second.Record))
 	})
@@ -262,7 +266,8 @@ func TestAChangeThatKeepsSizeAndTimeIsSeen(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.write(t, "replacement", s.noise(int(info.Size())))
-	if err := errors.Join(os.Chtimes(filepath.Join(s.dir, "replacement"), time.Time{}, info.ModTime()), os.Rename(filepath.Join(s.dir, "replacement"), other)); err != nil {
+	if err := errors.Join(os.Chtimes(filepath.Join(s.dir, "replacement"), time.Time{}, info.ModTime()),
+		os.Rename(filepath.Join(s.dir, "replacement"), other)); err != nil {
 		t.Fatal(err)
 	}
 	second := backup(t, r, s.request(t))
@@ -348,7 +353,8 @@ func TestWithoutAnIdentityTheCacheSaysWhatIsUnchanged(t *testing.T) {
 	if third.Unchanged != 0 || len(third.Warnings) != 1 {
 		t.Errorf("%+v", third)
 	}
-	if _, err := r.Restore(t.Context(), RestoreRequest{Backup: first.Record, Into: t.TempDir()}); !errors.Is(err, ErrLocked) {
+	if _, err := r.Restore(t.Context(), RestoreRequest{Backup: first.Record, Into: t.TempDir()}); !errors.Is(err,
+		ErrLocked) {
 		t.Errorf("%v", err)
 	}
 	o.Identities = []age.Identity{i}
@@ -361,7 +367,8 @@ func TestOneFolderAndOneFileAreRestored(t *testing.T) {
 	b := backup(t, r, s.request(t)).Record
 	all := shot(t, s.dir)
 	into := t.TempDir()
-	if _, err := r.Restore(t.Context(), RestoreRequest{Backup: b, Into: into, Wanted: Under("media/uploads/2026/03", "media/a/x")}); err != nil {
+	if _, err := r.Restore(t.Context(), RestoreRequest{
+		Backup: b, Into: into, Wanted: Under("media/uploads/2026/03", "media/a/x")}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{}
@@ -392,7 +399,8 @@ func TestLinksAreLeftOutAndUnreadableFilesMakeItPartial(t *testing.T) {
 	}
 	r := create(t, options(local(t, t.TempDir())))
 	report := backup(t, r, s.request(t))
-	if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "media/link is a link") || report.Record.Status != Complete {
+	if len(report.Warnings) != 1 || !strings.Contains(report.Warnings[0], "media/link is a link") ||
+		report.Record.Status != Complete {
 		t.Errorf("%+v", report)
 	}
 	q := s.request(t)
@@ -437,7 +445,8 @@ func TestWhatTheStoreLostIsStoredAgain(t *testing.T) {
 		t.Errorf("%d lost, %d unchanged", second.Lost, second.Unchanged)
 	}
 	same(t, "the second", shot(t, s.dir), restore(t, r, second.Record))
-	if v := verify(t, r, VerifyRequest{Level: Present}); len(v.Problems) != lost || v.Problems[0].Backups[0] != first.ID {
+	if v := verify(t, r, VerifyRequest{Level: Present}); len(v.Problems) != lost ||
+		v.Problems[0].Backups[0] != first.ID {
 		t.Errorf("%d problems", len(v.Problems))
 	}
 }
@@ -465,7 +474,8 @@ func TestADamagedRecordIsNoBase(t *testing.T) {
 			if id == first.ID && unchanged > 0 {
 				continue
 			}
-			if err := os.WriteFile(filepath.Join(r.Place(), backupsFolder+id+recordEnd), []byte("broken"), 0o600); err != nil {
+			if err := os.WriteFile(filepath.Join(r.Place(), backupsFolder+id+recordEnd), []byte("broken"),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}

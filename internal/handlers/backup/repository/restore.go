@@ -67,7 +67,8 @@ func (r *Repository) reading(ctx context.Context) (context.Context, func(), erro
 	case errors.As(err, &busy):
 		return ctx, nil, err
 	}
-	r.o.Logger.WarnContext(ctx, "repository read without a lock: do not prune it meanwhile", "event", "repository.unlocked", "error", err)
+	r.o.Logger.WarnContext(ctx, "repository read without a lock: do not prune it meanwhile", "event",
+		"repository.unlocked", "error", err)
 	return ctx, func() {}, nil
 }
 
@@ -103,7 +104,8 @@ func (r *Repository) Restore(ctx context.Context, q RestoreRequest) (*Restored, 
 
 // each calls what do does for every wanted file, by several workers. Files that lie
 // side by side in an object are one worker's.
-func (r *Repository) each(ctx context.Context, b *Record, wanted func(string) bool, do func(context.Context, *reader, Entry) error) error {
+func (r *Repository) each(ctx context.Context, b *Record, wanted func(string) bool,
+	do func(context.Context, *reader, Entry) error) error {
 	g, ctx := errgroup.WithContext(ctx)
 	units := make(chan []Entry, r.o.Workers)
 	for range r.o.Workers {

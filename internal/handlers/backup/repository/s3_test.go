@@ -60,7 +60,8 @@ func startVersity() error {
 	listener.Close()
 	address := "127.0.0.1:" + strconv.Itoa(versity.port)
 	cmd := exec.Command("/bin/sh", "-c", supervise, "sh", versity.dir, program, "--quiet", "--port", address,
-		"--access", "tester", "--secret", "tester-secret", "posix", "--sidecar", filepath.Join(versity.dir, "meta"), filepath.Join(versity.dir, "data"))
+		"--access", "tester", "--secret", "tester-secret", "posix", "--sidecar", filepath.Join(versity.dir, "meta"),
+		filepath.Join(versity.dir, "data"))
 	if versity.stdin, err = cmd.StdinPipe(); err != nil {
 		return err
 	}
@@ -177,7 +178,8 @@ func TestARepositoryInABucket(t *testing.T) {
 func TestABucketIsASource(t *testing.T) {
 	media, sent, _ := bucket(t)
 	for i := range 30 {
-		if err := media.Put(t.Context(), fmt.Sprintf("folder/%02d", i), strings.NewReader(strings.Repeat("x", i*100)), storage.PutOptions{}); err != nil {
+		if err := media.Put(t.Context(), fmt.Sprintf("folder/%02d", i), strings.NewReader(strings.Repeat("x", i*100)),
+			storage.PutOptions{}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -194,7 +196,8 @@ func TestABucketIsASource(t *testing.T) {
 	if again := backup(t, r, q); again.Read != 0 || again.Unchanged != 30 || sent.n.Load() != 1 {
 		t.Errorf("%+v, %d requests", again, sent.n.Load())
 	}
-	if err := media.Put(t.Context(), "folder/07", strings.NewReader(strings.Repeat("y", 700)), storage.PutOptions{}); err != nil {
+	if err := media.Put(t.Context(), "folder/07", strings.NewReader(strings.Repeat("y", 700)),
+		storage.PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	if third := backup(t, r, q); third.Unchanged != 29 || third.Read != 700 {

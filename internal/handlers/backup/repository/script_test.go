@@ -25,7 +25,8 @@ func shells(t *testing.T, run func(t *testing.T, shell []string)) {
 
 func script(t *testing.T, shell []string, repository, identity string, args ...string) (string, error) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), shell[0], append(append(shell[1:len(shell):len(shell)], filepath.Join(repository, restoreKey)), args...)...)
+	cmd := exec.CommandContext(t.Context(), shell[0],
+		append(append(shell[1:len(shell):len(shell)], filepath.Join(repository, restoreKey)), args...)...)
 	cmd.Env = append(os.Environ(), "AGE_IDENTITY="+identity, "TMPDIR="+t.TempDir())
 	out, err := cmd.CombinedOutput()
 	return string(out), err
@@ -56,7 +57,8 @@ func TestTheScriptRestoresWithoutThisProgram(t *testing.T) {
 		key := ""
 		if len(o.Identities) > 0 {
 			key = filepath.Join(t.TempDir(), "key")
-			if err := os.WriteFile(key, []byte(o.Identities[0].(*age.X25519Identity).String()+"\n"), 0o600); err != nil {
+			if err := os.WriteFile(key, []byte(o.Identities[0].(*age.X25519Identity).String()+"\n"),
+				0o600); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -68,7 +70,8 @@ func TestTheScriptRestoresWithoutThisProgram(t *testing.T) {
 			}
 			same(t, "the newest", shot(t, s.dir), shot(t, filepath.Join(into, "media")))
 			into = filepath.Join(t.TempDir(), "into")
-			if out, err := script(t, shell, place, key, first.ID[:30], into, "media/uploads/2026/01", "media/a/x"); err != nil {
+			if out, err := script(t, shell, place, key, first.ID[:30], into, "media/uploads/2026/01",
+				"media/a/x"); err != nil {
 				t.Fatalf("%v\n%s", err, out)
 			}
 			want := map[string]string{}
@@ -78,13 +81,16 @@ func TestTheScriptRestoresWithoutThisProgram(t *testing.T) {
 				}
 			}
 			same(t, "a folder of the first", want, shot(t, filepath.Join(into, "media")))
-			if out, err := script(t, shell, place, key); err != nil || strings.Count(out, "complete, ") != 2 || !strings.Contains(out, second.ID) {
+			if out, err := script(t, shell, place, key); err != nil || strings.Count(out, "complete, ") != 2 ||
+				!strings.Contains(out, second.ID) {
 				t.Errorf("the list: %v\n%s", err, out)
 			}
-			if out, err := script(t, shell, place, key, "latest"); err != nil || strings.Count(out, "\n") != int(second.Files) {
+			if out, err := script(t, shell, place, key, "latest"); err != nil ||
+				strings.Count(out, "\n") != int(second.Files) {
 				t.Errorf("the files: %v\n%s", err, out)
 			}
-			if out, err := script(t, shell, place, key, "latest", into); err == nil || !strings.Contains(out, "is not empty") {
+			if out, err := script(t, shell, place, key, "latest", into); err == nil ||
+				!strings.Contains(out, "is not empty") {
 				t.Errorf("a folder with files is taken: %v\n%s", err, out)
 			}
 		})
@@ -107,7 +113,8 @@ func TestTheScriptFindsDamage(t *testing.T) {
 		if err := os.WriteFile(p, broken, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := script(t, []string{"sh"}, r.Place(), "", "latest", filepath.Join(t.TempDir(), "into")); err == nil {
+		if out, err := script(t, []string{"sh"}, r.Place(), "", "latest",
+			filepath.Join(t.TempDir(), "into")); err == nil {
 			t.Errorf("a changed bit of %s is not found:\n%s", name, out)
 		}
 		if err := os.WriteFile(p, whole, 0o600); err != nil {
@@ -126,7 +133,8 @@ func forge(t *testing.T, r *Repository, text string) {
 	n := int64(len(text))
 	record := &Record{
 		Repository: r.ID(), Started: later(), Finished: later(), Status: Complete, Files: 1,
-		Manifest: []Piece{{Object: object, Stored: n, Length: n, Sum: sumOf([]byte(text))}}, Objects: map[string]int64{object: n},
+		Manifest: []Piece{{Object: object, Stored: n, Length: n, Sum: sumOf([]byte(text))}}, Objects: map[string]int64{
+			object: n},
 	}
 	stored, err := record.encode()
 	if err != nil {
@@ -138,9 +146,10 @@ func forge(t *testing.T, r *Repository, text string) {
 func TestTheScriptRunsNothingOfAManifest(t *testing.T) {
 	need(t, "zstd")
 	mark := filepath.Join(t.TempDir(), "mark")
-	good := string(manifestOf([]Entry{{Name: "media/a", Size: 7, Mode: 0o644, Modified: later(), Sum: Sum{1}, Pieces: []Piece{
-		{Object: object(1), Offset: 5, Stored: 7, Length: 7, Sum: Sum{1}},
-	}}}))
+	good := string(
+		manifestOf([]Entry{{Name: "media/a", Size: 7, Mode: 0o644, Modified: later(), Sum: Sum{1}, Pieces: []Piece{
+			{Object: object(1), Offset: 5, Stored: 7, Length: 7, Sum: Sum{1}},
+		}}}))
 	run := "x[$(touch " + mark + ")]"
 	for what, change := range map[string][2]string{
 		"an offset":     {"\t5\t7\traw", "\t" + run + "\t7\traw"},

@@ -161,7 +161,8 @@ func (v *verification) backups(ctx context.Context) error {
 		v.out.Backups++
 		for name, size := range b.Objects {
 			if known, twice := v.needed[name]; twice && known != size {
-				v.problem(Problem{Key: objectKey(name), Backups: []string{id}, Err: fmt.Errorf("%w: two backups name it with two sizes", ErrDamaged)})
+				v.problem(Problem{Key: objectKey(name), Backups: []string{id}, Err: fmt.Errorf("%w: two backups name "+
+					"it with two sizes", ErrDamaged)})
 			}
 			v.needed[name] = size
 		}

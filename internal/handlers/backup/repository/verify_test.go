@@ -98,12 +98,14 @@ func TestSizesAreCheckedWithoutReading(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for what, content := range map[string][]byte{"shorter": whole[:len(whole)-1], "longer": append(bytes.Clone(whole), 0), "empty": {}} {
+		for what, content := range map[string][]byte{"shorter": whole[:len(whole)-1],
+			"longer": append(bytes.Clone(whole), 0), "empty": {}} {
 			if err := os.WriteFile(p, content, 0o600); err != nil {
 				t.Fatal(err)
 			}
 			v := verify(t, r, VerifyRequest{Level: Present})
-			if len(v.Problems) != 1 || v.Problems[0].Key != objectKey(name) || !slices.Equal(v.Problems[0].Backups, []string{b.ID}) || v.Read != 0 {
+			if len(v.Problems) != 1 || v.Problems[0].Key != objectKey(name) || !slices.Equal(v.Problems[0].Backups,
+				[]string{b.ID}) || v.Read != 0 {
 				t.Errorf("%s: %+v", what, v)
 			}
 		}

@@ -14,7 +14,9 @@ func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.M
 	if q.Backup.Engine != database.MySQL || m == nil || m.Dump == nil || m.Dump.Rows < 0 {
 		return nil
 	}
-	is, err := dump.MySQL(ctx, r.targetDSN(q), dump.Options{Tables: q.Tables, Exclude: func(table string) bool { return !q.replaces(r, table) }}, func(dump.Part, string, []byte) error { return nil })
+	is, err := dump.MySQL(ctx, r.targetDSN(q), dump.Options{Tables: q.Tables, Exclude: func(table string) bool {
+		return !q.replaces(r, table)
+	}}, func(dump.Part, string, []byte) error { return nil })
 	if err != nil {
 		return fmt.Errorf("comparing what was restored: %w", err)
 	}
@@ -26,7 +28,8 @@ func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.M
 		g, there := restored[w.Name]
 		same := there && g.Rows == w.Rows && (g.Checksum == w.Checksum || !dump.SumsComparable(*m.Dump, is, w.Name))
 		if !w.Empty && q.replaces(r, w.Name) && !same {
-			done.Problems = append(done.Problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup: the site writes already, or the restore failed", w.Name, g.Rows, w.Rows))
+			done.Problems = append(done.Problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the "+
+				"backup: the site writes already, or the restore failed", w.Name, g.Rows, w.Rows))
 		}
 	}
 	return nil

@@ -16,7 +16,8 @@ import (
 // stage copies the archive into a private file and checks its hash while it is
 // copied. What follows reads that copy only: a store that serves another
 // archive the second time has no second time. remove deletes the copy.
-func (r *Restorer) stage(ctx context.Context, b catalog.Stored, progress func(catalog.Step)) (staged catalog.Stored, remove func(), err error) {
+func (r *Restorer) stage(ctx context.Context, b catalog.Stored, progress func(catalog.Step)) (staged catalog.Stored,
+	remove func(), err error) {
 	if progress == nil {
 		progress = func(catalog.Step) {}
 	}
@@ -65,7 +66,9 @@ func (r *Restorer) copyTo(ctx context.Context, name string, b catalog.Stored, pr
 			err = closeErr
 		}
 	}()
-	m := archive.NewMeter(ctx, body, func(n int64) { progress(catalog.Step{Done: n, Total: b.Size, Note: "fetching " + b.ID}) })
+	m := archive.NewMeter(ctx, body, func(n int64) {
+		progress(catalog.Step{Done: n, Total: b.Size, Note: "fetching " + b.ID})
+	})
 	// One byte more than it should have shows that it has more.
 	if _, err := io.Copy(f, io.LimitReader(m, b.Size+1)); err != nil {
 		return fmt.Errorf("copying the archive from %s: %w", b.Destination, err)

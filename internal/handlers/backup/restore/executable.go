@@ -6,14 +6,17 @@ import (
 )
 
 // executableNames are files that change what a web server executes.
-var executableNames = map[string]bool{".htaccess": true, ".htpasswd": true, ".user.ini": true, "php.ini": true, "web.config": true, ".htgroup": true}
+var executableNames = map[string]bool{".htaccess": true, ".htpasswd": true, ".user.ini": true, "php.ini": true,
+	"web.config": true, ".htgroup": true}
 
 // executableEndings are what web servers hand to an interpreter. Apache looks
 // at every ending of a name, so that photo.php.jpg may be one too.
 var executableEndings = map[string]bool{
-	"php": true, "phtml": true, "phar": true, "phps": true, "pht": true, "phpt": true, "pgif": true, "inc": true, "module": true,
-	"cgi": true, "fcgi": true, "pl": true, "py": true, "rb": true, "lua": true, "sh": true, "bash": true,
-	"asp": true, "aspx": true, "ashx": true, "asmx": true, "cer": true, "asa": true, "jsp": true, "jspx": true, "jspf": true, "cfm": true,
+	"php": true, "phtml": true, "phar": true, "phps": true, "pht": true, "phpt": true, "pgif": true, "inc": true,
+	"module": true,
+	"cgi":    true, "fcgi": true, "pl": true, "py": true, "rb": true, "lua": true, "sh": true, "bash": true,
+	"asp": true, "aspx": true, "ashx": true, "asmx": true, "cer": true, "asa": true, "jsp": true, "jspx": true,
+	"jspf": true, "cfm": true,
 	"shtml": true, "shtm": true, "stm": true, "exe": true, "dll": true, "bat": true, "cmd": true, "so": true,
 }
 

@@ -24,7 +24,8 @@ func (r *Restorer) carryKey(ctx context.Context, q Request) error {
 		}
 		defer db.Close()
 		var n int
-		if err := db.GetContext(ctx, &n, "SELECT COUNT(*) FROM sqlite_master WHERE name = 'cmsjobs_backup_keys'"); err != nil || n == 0 {
+		if err := db.GetContext(ctx, &n,
+			"SELECT COUNT(*) FROM sqlite_master WHERE name = 'cmsjobs_backup_keys'"); err != nil || n == 0 {
 			return err
 		}
 		return r.config.Catalog.CarryKey(ctx, db)

@@ -39,7 +39,8 @@ func (r *Restorer) fit(ctx context.Context, q Request) (warnings, refused []stri
 // A plan leaves out the rows, which take as long as the restore; the restore itself
 // tries them too, as a row may break a unique key under another collation. Where no
 // temporary database can be made, only that is noted.
-func (r *Restorer) rehearse(ctx context.Context, q Request, plan *Plan, rows bool, progress func(catalog.Step)) (err error) {
+func (r *Restorer) rehearse(ctx context.Context, q Request, plan *Plan, rows bool, progress func(catalog.Step)) (
+	err error) {
 	needs := q.Backup.Needs
 	if !q.Database || q.Backup.Engine != database.MySQL || needs == nil {
 		return nil
@@ -59,13 +60,15 @@ func (r *Restorer) rehearse(ctx context.Context, q Request, plan *Plan, rows boo
 	if err != nil {
 		claim.Remove(outer)
 		if !rows { // it is in the plan
-			plan.Warnings = append(plan.Warnings, fmt.Sprintf("that the server takes every table and program could not be tried, as no temporary database can be made there: %v", err))
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("that the server takes every table and program could "+
+				"not be tried, as no temporary database can be made there: %v", err))
 		}
 		return nil
 	}
 	s.Claim = claim
 	defer func() { err = errors.Join(err, s.End(outer)) }()
-	l := onlyTables{s.PieceLoader.(*dump.Loader), func(table string) bool { return q.replaces(r, table) }, len(q.Tables) > 0}
+	l := onlyTables{s.PieceLoader.(*dump.Loader), func(table string) bool { return q.replaces(r, table) },
+		len(q.Tables) > 0}
 	l.Only(func(part dump.Part, statement []byte) bool {
 		return (rows || !writesRows(statement)) && l.wants(part, statement)
 	})

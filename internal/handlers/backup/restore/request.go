@@ -65,9 +65,11 @@ func (r *Restorer) check(q Request) error {
 	}
 	switch {
 	case len(q.Tables) > 0 && q.Backup.Engine != database.MySQL:
-		return fmt.Errorf("single tables can be restored from MySQL backups only; restore into another database (IntoDSN) and copy from there")
+		return fmt.Errorf("single tables can be restored from MySQL backups only; restore into another database " +
+			"(IntoDSN) and copy from there")
 	case q.Database && q.Backup.Engine == database.SQLite && q.IntoDSN == "":
-		return errors.New("a SQLite database is restored into a new file: name one, stop the site, and put it in the place of the old one")
+		return errors.New("a SQLite database is restored into a new file: name one, stop the site, and put it in the " +
+			"place of the old one")
 	case q.Database && r.config.DSN == "" && q.IntoDSN == "":
 		return errors.New("no DSN is configured to restore into")
 	}
@@ -91,9 +93,11 @@ func (q Request) checkContents() error {
 func (q Request) checkStatus() error {
 	switch b := q.Backup; {
 	case b.Status == manifest.Failed && b.Verification != nil && !q.AllowFailed:
-		return fmt.Errorf("this backup is failed: %s. Take a complete one (cmsjobs backup list), or restore it all the same with --allow-failed", b.Reason())
+		return fmt.Errorf("this backup is failed: %s. Take a complete one (cmsjobs backup list), or restore it all "+
+			"the same with --allow-failed", b.Reason())
 	case b.Status != manifest.Complete && !(b.Status == manifest.Failed && b.Made == manifest.Complete):
-		return fmt.Errorf("this backup is %s: %s. Take a complete one, or download the archive and take from it what you need", b.Status, b.Reason())
+		return fmt.Errorf("this backup is %s: %s. Take a complete one, or download the archive and take from it what "+
+			"you need", b.Status, b.Reason())
 	}
 	return nil
 }
@@ -143,7 +147,9 @@ func (r *Restorer) Token(q Request) string {
 	if q.Database {
 		name = r.targetName(q)
 	}
-	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN, q.IntoFolder, q.TrustUnknown, q.AllowExecutable, q.AllowFailed, q.Collations}) // strings and bools always encode
+	// strings and bools always encode
+	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN,
+		q.IntoFolder, q.TrustUnknown, q.AllowExecutable, q.AllowFailed, q.Collations})
 	sum := sha256.Sum256(data)
 	return name + "-" + hex.EncodeToString(sum[:3])
 }

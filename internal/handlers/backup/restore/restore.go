@@ -40,7 +40,8 @@ func (r *Restorer) Restore(ctx context.Context, q Request, progress func(catalog
 	if q.Confirm != r.Token(q) {
 		return done, fmt.Errorf("%w: make a plan and type its token", ErrUnconfirmed)
 	}
-	ctx, unlock, err := r.config.Locks.Exclusive(ctx, "the restore of "+q.Backup.ID) // a backup meanwhile would be of neither state
+	// a backup meanwhile would be of neither state
+	ctx, unlock, err := r.config.Locks.Exclusive(ctx, "the restore of "+q.Backup.ID)
 	if err != nil {
 		return done, err
 	}
@@ -55,7 +56,8 @@ func (r *Restorer) Restore(ctx context.Context, q Request, progress func(catalog
 		return done, err
 	}
 	if text := q.Backup.Untrusted(); text != "" && !q.TrustUnknown {
-		return done, fmt.Errorf("nothing was changed: %w: %s. If you know where it comes from, restore it with --trust-unknown", ErrUntrusted, text)
+		return done, fmt.Errorf("nothing was changed: %w: %s. If you know where it comes from, restore it with "+
+			"--trust-unknown", ErrUntrusted, text)
 	}
 	staged, remove, err := r.stage(ctx, q.Backup, progress)
 	if err != nil {
@@ -119,7 +121,9 @@ func (r *Restorer) restore(ctx context.Context, q Request, progress func(catalog
 		return err
 	}
 	defer w.files.close()
-	err = r.config.Catalog.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error { return w.entry(ctx, e, content) })
+	err = r.config.Catalog.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
+		return w.entry(ctx, e, content)
+	})
 	if w.load != nil {
 		err = errors.Join(err, w.load.Close())
 	}
@@ -128,7 +132,8 @@ func (r *Restorer) restore(ctx context.Context, q Request, progress func(catalog
 	}
 	done.Tables = len(done.Plan.Tables)
 	if err := r.carryKey(ctx, q); err != nil {
-		r.config.Logger.WarnContext(ctx, "signing key of backups not written to the restored database; a new one will be made: add the old one to backup.trusted_keys",
+		r.config.Logger.WarnContext(ctx, "signing key of backups not written to the restored database; a new one "+
+			"will be made: add the old one to backup.trusted_keys",
 			"event", "backup.key_not_restored", "error", err)
 	}
 	return r.compareRestored(ctx, q, w.manifest, done)

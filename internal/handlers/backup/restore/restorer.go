@@ -28,7 +28,8 @@ type Config struct {
 	Verifier  *verify.Verifier
 	Locks     *lock.Table
 	// Safety makes a backup of what is there, while the exclusive lock is held.
-	Safety func(ctx context.Context, name string, database, files bool, progress func(catalog.Step)) (catalog.Report, error)
+	Safety func(ctx context.Context, name string, database, files bool, progress func(catalog.Step)) (catalog.Report,
+		error)
 	// Working is called when a plan or a restore begins, and what it returns when it ends.
 	Working func() (done func())
 	Logger  *slog.Logger

@@ -20,7 +20,8 @@ func (r *Restorer) openTarget(ctx context.Context, q Request) (dump.PieceLoader,
 		if err != nil {
 			return nil, err
 		}
-		l, err := dump.NewLoader(ctx, r.targetDSN(q), dump.LoadOptions{DropDefiners: !target.SetsDefiners(), Adapt: target.Adapt(q.Backup.Needs, q.Collations)})
+		l, err := dump.NewLoader(ctx, r.targetDSN(q), dump.LoadOptions{DropDefiners: !target.SetsDefiners(),
+			Adapt: target.Adapt(q.Backup.Needs, q.Collations)})
 		if err != nil {
 			return nil, err
 		}
@@ -45,9 +46,11 @@ type onlyTables struct {
 }
 
 var (
-	triggerOn = regexp.MustCompile("(?is)^CREATE\\s.*?\\bTRIGGER\\b.*?\\bON\\s+(?:`(?:[^`]|``)*`\\.|\\w+\\.)?(`(?:[^`]|``)*`|\\w+)\\s+FOR\\s+EACH\\s")
+	triggerOn = regexp.MustCompile(
+		"(?is)^CREATE\\s.*?\\bTRIGGER\\b.*?\\bON\\s+(?:`(?:[^`]|``)*`\\.|\\w+\\.)?(`(?:[^`]|``)*`|\\w+)\\s+FOR\\s+EACH\\s")
 	// statementOf finds the table of a statement as mysqldump and we write it.
-	statementOf = regexp.MustCompile("^(?:/\\*!\\d+ )?(?:DROP TABLE IF EXISTS|CREATE TABLE|INSERT INTO|REPLACE INTO|ALTER TABLE) `((?:[^`]|``)*)`")
+	statementOf = regexp.MustCompile("^(?:/\\*!\\d+ )?(?:DROP TABLE IF EXISTS|CREATE TABLE|INSERT INTO|REPLACE " +
+		"INTO|ALTER TABLE) `((?:[^`]|``)*)`")
 )
 
 // Load leaves out pieces of tables that stay.

@@ -24,7 +24,8 @@ func (r Rules) Forecast(all []Backup, now time.Time) []Decision {
 	}
 	for n := 1; n <= horizon; n++ {
 		at := now.Add(time.Duration(n) * 24 * time.Hour)
-		list = append(list, future{Backup{Started: at, Database: true, Files: true, Complete: true, State: Verified}, -1})
+		list = append(list, future{Backup{Started: at, Database: true, Files: true, Complete: true, State: Verified},
+			-1})
 		plain := make([]Backup, len(list))
 		for i, f := range list {
 			plain[i] = f.Backup

@@ -76,11 +76,14 @@ type Decision struct {
 
 // Decide returns one decision for each backup, in the order given.
 func (r Rules) Decide(all []Backup, now time.Time) []Decision {
-	d := decider{Rules: r, all: all, now: now, out: make([]Decision, len(all)), parts: make([]map[string]string, len(all))}
+	d := decider{Rules: r, all: all, now: now, out: make([]Decision, len(all)),
+		parts: make([]map[string]string, len(all))}
 	for i := range all {
 		d.order = append(d.order, i)
 	}
-	slices.SortStableFunc(d.order, func(a, b int) int { return cmp.Compare(all[b].Started.UnixNano(), all[a].Started.UnixNano()) })
+	slices.SortStableFunc(d.order, func(a, b int) int {
+		return cmp.Compare(all[b].Started.UnixNano(), all[a].Started.UnixNano())
+	})
 	d.byAge()
 	for _, p := range []struct {
 		name  string
@@ -92,7 +95,11 @@ func (r Rules) Decide(all []Backup, now time.Time) []Decision {
 	} {
 		d.byPart(p.name, d.newest(func(b Backup) bool { return b.counts() && p.holds(b) }))
 	}
-	d.byPeriod("some tables", d.newest(func(b Backup) bool { return b.Tables && b.Complete && !b.Safety && !b.Foreign && b.State != Failed }), r.Keep, "day", day)
+	d.byPeriod("some tables",
+		d.newest(func(b Backup) bool {
+			return b.Tables && b.Complete && !b.Safety && !b.Foreign &&
+				b.State != Failed
+		}), r.Keep, "day", day)
 	d.safety()
 	d.uncounted()
 	d.explain()
@@ -189,7 +196,10 @@ func (d *decider) byPart(part string, list []int) {
 		d.keepFor(list[0], part, "the newest one")
 	}
 	d.byPeriod(part, list, d.Keep, "day", day)
-	d.byPeriod(part, list, d.Weekly, "week", func(t time.Time) string { y, w := t.UTC().ISOWeek(); return fmt.Sprint(y, "-", w) })
+	d.byPeriod(part, list, d.Weekly, "week", func(t time.Time) string {
+		y, w := t.UTC().ISOWeek()
+		return fmt.Sprint(y, "-", w)
+	})
 	d.byPeriod(part, list, d.Monthly, "month", func(t time.Time) string { return t.UTC().Format("2006-01") })
 	d.byPeriod(part, list, d.Yearly, "year", func(t time.Time) string { return t.UTC().Format("2006") })
 }

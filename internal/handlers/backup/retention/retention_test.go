@@ -11,7 +11,8 @@ import (
 var noon = time.Date(2026, 3, 31, 12, 0, 0, 0, time.UTC)
 
 func full(days float64) Backup {
-	return Backup{Started: noon.Add(-time.Duration(days * 24 * float64(time.Hour))), Database: true, Files: true, Complete: true, State: Verified}
+	return Backup{Started: noon.Add(-time.Duration(days * 24 * float64(time.Hour))), Database: true, Files: true,
+		Complete: true, State: Verified}
 }
 
 func stay(r Rules, all []Backup) (days []int) {
@@ -37,23 +38,33 @@ func TestEachRuleKeepsWhatItNames(t *testing.T) {
 		all   []Backup
 		want  []int // days ago
 	}{
-		"seven days by default":             {Rules{}.WithDefaults(), daily[:20], []int{0, 1, 2, 3, 4, 5, 6}},
-		"days, weeks, months, years":        {Rules{Keep: 3, Weekly: 3, Monthly: 3, Yearly: 2}, daily, []int{0, 1, 2, 9, 31, 59, 90}},
-		"one a day counts":                  {Rules{Keep: 3}, hourly[:100], []int{0, 0, 1}},
-		"nothing young goes":                {Rules{Keep: 1, MinAge: 72 * time.Hour}, daily[:6], []int{0, 1, 2}},
-		"everything":                        {Rules{Keep: -1}, daily[:9], []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
-		"failed verifications push nothing": {Rules{Keep: 1}, []Backup{with(full(0), failed), with(full(1), failed), full(2), full(3)}, []int{0, 2}},
-		"failed ones go after a verified":   {Rules{Keep: 1}, []Backup{full(0), with(full(1), failed)}, []int{0}},
-		"files push no database out":        {Rules{Keep: 1}, []Backup{with(full(0), filesOnly), with(full(1), filesOnly), full(2)}, []int{0, 2}},
-		"a pending one pushes no verified": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.State = Pending }), full(1), full(2)},
+		"seven days by default": {Rules{}.WithDefaults(), daily[:20], []int{0, 1, 2, 3, 4, 5, 6}},
+		"days, weeks, months, years": {Rules{Keep: 3, Weekly: 3, Monthly: 3, Yearly: 2}, daily,
+			[]int{0, 1, 2, 9, 31, 59, 90}},
+		"one a day counts":   {Rules{Keep: 3}, hourly[:100], []int{0, 0, 1}},
+		"nothing young goes": {Rules{Keep: 1, MinAge: 72 * time.Hour}, daily[:6], []int{0, 1, 2}},
+		"everything":         {Rules{Keep: -1}, daily[:9], []int{0, 1, 2, 3, 4, 5, 6, 7, 8}},
+		"failed verifications push nothing": {Rules{Keep: 1}, []Backup{with(full(0), failed), with(full(1), failed),
+			full(2), full(3)}, []int{0, 2}},
+		"failed ones go after a verified": {Rules{Keep: 1}, []Backup{full(0), with(full(1), failed)}, []int{0}},
+		"files push no database out": {
+			Rules{Keep: 1}, []Backup{with(full(0), filesOnly), with(full(1), filesOnly), full(2)}, []int{0, 2}},
+		"a pending one pushes no verified": {
+			Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.State = Pending }), full(1), full(2)},
 			[]int{0, 1}},
-		"partial ones stay until one follows": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.Complete = false }), full(1), with(full(2), func(b *Backup) { b.Complete = false })},
+		"partial ones stay until one follows": {
+			Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.Complete = false }), full(1),
+				with(full(2), func(b *Backup) { b.Complete = false })},
 			[]int{0, 1}},
-		"some tables have their own rule": {Rules{Keep: 2}, []Backup{full(0), with(full(1), func(b *Backup) { b.Tables = true }), with(full(2), func(b *Backup) { b.Tables = true }),
-			with(full(3), func(b *Backup) { b.Tables = true })}, []int{0, 1, 2}},
-		"before restores": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.Safety = true }), with(full(1), func(b *Backup) { b.Safety = true }), full(2),
+		"some tables have their own rule": {
+			Rules{Keep: 2}, []Backup{full(0), with(full(1), func(b *Backup) { b.Tables = true }),
+				with(full(2), func(b *Backup) { b.Tables = true }),
+				with(full(3), func(b *Backup) { b.Tables = true })}, []int{0, 1, 2}},
+		"before restores": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.Safety = true }),
+			with(full(1), func(b *Backup) { b.Safety = true }), full(2),
 			with(full(3), func(b *Backup) { b.Safety = true })}, []int{0, 1, 2}},
-		"of others": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.Foreign = true }), full(1), full(2)}, []int{0, 1}},
+		"of others": {Rules{Keep: 1}, []Backup{with(full(0), func(b *Backup) { b.Foreign = true }), full(1), full(2)},
+			[]int{0, 1}},
 	} {
 		if got := stay(c.rules, c.all); !slices.Equal(got, c.want) {
 			t.Errorf("%s: %v stay, want %v", name, got, c.want)
@@ -92,12 +103,14 @@ func TestTheInvariantsHoldForRandomHistories(t *testing.T) {
 	for seed := range uint64(4000) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		all := history(r)
-		rules := Rules{Keep: 1 + r.IntN(8), Weekly: r.IntN(4), Monthly: r.IntN(3), MinAge: time.Duration(r.IntN(5)) * 24 * time.Hour}
+		rules := Rules{Keep: 1 + r.IntN(8), Weekly: r.IntN(4), Monthly: r.IntN(3),
+			MinAge: time.Duration(r.IntN(5)) * 24 * time.Hour}
 		before := rules.Decide(all, noon)
 		for _, holds := range parts {
 			newest := -1
 			for i, b := range all {
-				if b.counts() && b.State == Verified && holds(b) && (newest < 0 || b.Started.After(all[newest].Started)) {
+				if b.counts() && b.State == Verified && holds(b) &&
+					(newest < 0 || b.Started.After(all[newest].Started)) {
 					newest = i
 				}
 			}
@@ -171,7 +184,8 @@ func oneADay(t *testing.T, seed uint64, rules Rules, all []Backup) {
 
 func TestReasonsNameTheParts(t *testing.T) {
 	got := Rules{Keep: 7, MinAge: 72 * time.Hour}.Decide([]Backup{full(0)}, noon)[0].Reasons
-	want := []string{"younger than 3 days", "the newest verified one (database and files)", "one of the last 7 days (database and files)"}
+	want := []string{"younger than 3 days", "the newest verified one (database and files)",
+		"one of the last 7 days (database and files)"}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}

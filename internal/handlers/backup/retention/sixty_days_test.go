@@ -25,10 +25,12 @@ func days(t *testing.T, n int, made func(day int, b *Backup)) (left []string) {
 				continue
 			}
 			later := func(o Backup) bool {
-				return o.Started.After(all[j].Started) && o.State == Verified && o.Complete && o.Database == all[j].Database && o.Files == all[j].Files
+				return o.Started.After(all[j].Started) && o.State == Verified && o.Complete &&
+					o.Database == all[j].Database && o.Files == all[j].Files
 			}
 			if all[j].State == Verified && !slices.ContainsFunc(all, later) {
-				t.Errorf("day %d: the verified backup of %s is removed, and no later one of its parts is verified", i, day(all[j].Started))
+				t.Errorf("day %d: the verified backup of %s is removed, and no later one of its parts is verified", i,
+					day(all[j].Started))
 			}
 		}
 	}
@@ -59,7 +61,8 @@ func TestWithoutVerificationsTheVerifiedOnesStay(t *testing.T) {
 			}
 		})
 		// 9 February is the 40th and last verified one.
-		for _, need := range []string{"2026-02-09", "2026-02-08", "2026-02-07", "2026-02-06", "2026-02-05", "2026-02-04", "2026-02-03", "2026-01-31"} {
+		for _, need := range []string{"2026-02-09", "2026-02-08", "2026-02-07", "2026-02-06", "2026-02-05",
+			"2026-02-04", "2026-02-03", "2026-01-31"} {
 			if !slices.Contains(got, need) {
 				t.Errorf("%s: %s is not left: %v", name, need, got)
 			}

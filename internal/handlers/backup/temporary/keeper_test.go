@@ -22,8 +22,10 @@ func TestOnlyOurNamesAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	place := folderPlace(os.TempDir())
-	for _, name := range []string{"folder@" + place + "/victim", "folder@" + place + "/cmsjobs-verify-../../victim", "folder@" + place + "/cmsjobs-verify-aaaaaaaaaaaa/../victim", "mysql@x/cmsjobs"} {
-		s.MustExec(s.Rebind("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) VALUES (?, 'x', 'x', 'x', 1, 1)"), lockPrefix+name)
+	for _, name := range []string{"folder@" + place + "/victim", "folder@" + place + "/cmsjobs-verify-../../victim",
+		"folder@" + place + "/cmsjobs-verify-aaaaaaaaaaaa/../victim", "mysql@x/cmsjobs"} {
+		s.MustExec(s.Rebind("INSERT INTO cmsjobs_backup_locks (name, holder, host, purpose, started_at, expires_at) "+
+			"VALUES (?, 'x', 'x', 'x', 1, 1)"), lockPrefix+name)
 	}
 	if removed, err := k.Sweep(t.Context()); err != nil || len(removed) != 0 {
 		t.Errorf("%v, %v", removed, err)

@@ -129,8 +129,12 @@ func (r *reading) compareSchema(was, is dump.Summary) {
 		return
 	}
 	if r.unprogrammed {
-		was.Objects = slices.DeleteFunc(slices.Clone(was.Objects), func(o dump.Object) bool { return o.Kind != "table" && o.Kind != "sequence" })
-		is.Objects = slices.DeleteFunc(is.Objects, func(o dump.Object) bool { return o.Kind != "table" && o.Kind != "sequence" })
+		was.Objects = slices.DeleteFunc(slices.Clone(was.Objects), func(o dump.Object) bool {
+			return o.Kind != "table" && o.Kind != "sequence"
+		})
+		is.Objects = slices.DeleteFunc(is.Objects, func(o dump.Object) bool {
+			return o.Kind != "table" && o.Kind != "sequence"
+		})
 	}
 	for _, difference := range dump.Differences(was, is) {
 		r.problem("the schema is not the one that was dumped: %s", difference)

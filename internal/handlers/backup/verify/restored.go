@@ -20,7 +20,8 @@ func (r *reading) openTempDB(ctx context.Context) (context.Context, error) {
 		r.lessen(manifest.LevelParsed, "the backup holds no database")
 		return ctx, nil
 	case r.config.MaxBytes > 0 && r.stored.Size > r.config.MaxBytes:
-		r.lessen(manifest.LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored for verification", r.config.MaxBytes))
+		r.lessen(manifest.LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored for "+
+			"verification", r.config.MaxBytes))
 		return ctx, nil
 	case r.stored.Made != manifest.Complete:
 		r.lessen(manifest.LevelParsed, "the backup is partial")
@@ -83,16 +84,19 @@ func (r *reading) mysqlTempDB(ctx context.Context, dsn, name string) (*temporary
 		tables := *needs
 		tables.Trusted = nil // left out below
 		if _, refused := tables.Against(target, nil); len(refused) > 0 {
-			r.lessen(manifest.LevelParsed, fmt.Sprintf("the server %s cannot take it: %s", target.Server, strings.Join(refused, "; ")))
+			r.lessen(manifest.LevelParsed, fmt.Sprintf("the server %s cannot take it: %s", target.Server,
+				strings.Join(refused, "; ")))
 			return nil, nil
 		}
 	}
-	s, err := temporary.OpenMySQL(ctx, dsn, name, dump.LoadOptions{DropDefiners: true, Workers: 2, Adapt: target.Adapt(needs, nil)})
+	s, err := temporary.OpenMySQL(ctx, dsn, name, dump.LoadOptions{DropDefiners: true, Workers: 2,
+		Adapt: target.Adapt(needs, nil)})
 	if err != nil || target.Trusted() || needs != nil && len(needs.Trusted) == 0 {
 		return s, err
 	}
 	r.unprogrammed = true
-	r.note("triggers, stored programs and views that call them were left out, as this account may not create them here (log_bin_trust_function_creators)")
+	r.note("triggers, stored programs and views that call them were left out, as this account may not create them " +
+		"here (log_bin_trust_function_creators)")
 	s.PieceLoader.(*dump.Loader).Only(func(part dump.Part, _ []byte) bool { return part == dump.Main })
 	return s, nil
 }

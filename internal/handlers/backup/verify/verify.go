@@ -67,7 +67,8 @@ type reading struct {
 // Verify reads a backup back and writes down what that showed. level "" means
 // the configured one; where restoring is impossible, the verification's level and note
 // say how far it went. The error wraps manifest.ErrUnverified when the backup is bad.
-func (v *Verifier) Verify(ctx context.Context, b catalog.Stored, level manifest.Level, progress func(catalog.Step)) (manifest.Verification, error) {
+func (v *Verifier) Verify(ctx context.Context, b catalog.Stored, level manifest.Level, progress func(catalog.Step)) (
+	manifest.Verification, error) {
 	if level == "" || level == manifest.LevelNone {
 		level = v.config.Level
 	}
@@ -78,10 +79,12 @@ func (v *Verifier) Verify(ctx context.Context, b catalog.Stored, level manifest.
 		progress = func(catalog.Step) {}
 	}
 	defer v.config.Working()()
-	r := &reading{Verifier: v, stored: b, level: level, progress: progress, parts: map[string]string{}, files: map[string]string{}, parser: newCounter()}
+	r := &reading{Verifier: v, stored: b, level: level, progress: progress, parts: map[string]string{},
+		files: map[string]string{}, parser: newCounter()}
 	r.verification = manifest.Verification{Backup: b.ID, Destination: b.Destination, Started: v.config.Now().UTC()}
 	caller := ctx
-	ctx, cancel := context.WithTimeoutCause(ctx, v.config.Budget, errors.New("verifying the backup took longer than its budget"))
+	ctx, cancel := context.WithTimeoutCause(ctx, v.config.Budget, errors.New("verifying the backup took longer than "+
+		"its budget"))
 	defer cancel()
 	err := r.run(ctx)
 	if caller.Err() != nil { // says nothing about the backup
@@ -95,11 +98,14 @@ func (v *Verifier) Verify(ctx context.Context, b catalog.Stored, level manifest.
 	}
 	switch {
 	case r.verification.Unfinished:
-		err = fmt.Errorf("%w: %s at %s: %s", manifest.ErrUnfinished, b.ID, b.Destination, strings.Join(r.verification.Problems, "; "))
+		err = fmt.Errorf("%w: %s at %s: %s", manifest.ErrUnfinished, b.ID, b.Destination,
+			strings.Join(r.verification.Problems, "; "))
 	case !r.verification.OK:
-		err = fmt.Errorf("%w: %s at %s: %s", manifest.ErrUnverified, b.ID, b.Destination, strings.Join(r.verification.Problems, "; "))
+		err = fmt.Errorf("%w: %s at %s: %s", manifest.ErrUnverified, b.ID, b.Destination,
+			strings.Join(r.verification.Problems, "; "))
 	}
-	return r.verification, errors.Join(err, v.config.Catalog.RecordVerification(context.WithoutCancel(ctx), b, r.verification))
+	return r.verification, errors.Join(err, v.config.Catalog.RecordVerification(context.WithoutCancel(ctx), b,
+		r.verification))
 }
 
 func (r *reading) problem(format string, args ...any) {
@@ -137,7 +143,8 @@ func (r *reading) run(ctx context.Context) error {
 	}
 	defer body.Close()
 	hashing := archive.NewMeter(ctx, body, func(n int64) {
-		r.progress(catalog.Step{Done: n, Total: r.stored.Size, Note: "reading the backup back from " + r.stored.Destination})
+		r.progress(catalog.Step{Done: n, Total: r.stored.Size, Note: "reading the backup back from " +
+			r.stored.Destination})
 	})
 	err = r.read(ctx, hashing)
 	if _, drainErr := io.Copy(io.Discard, hashing); drainErr != nil {

@@ -56,7 +56,8 @@ func Parse(text string) (Address, error) {
 		return Address{}, fmt.Errorf("the address %.60q… is too long", text)
 	}
 	parsed, err := mail.ParseAddress(strings.TrimSpace(text))
-	if err != nil || strings.HasSuffix(strings.TrimSpace(text), ";") { // a group of one: RFC 5322 has it, nobody means it
+	// a group of one: RFC 5322 has it, nobody means it
+	if err != nil || strings.HasSuffix(strings.TrimSpace(text), ";") {
 		return Address{}, fmt.Errorf("%.60q is not an address like name@example.com", text)
 	}
 	if err := CheckLine(parsed.Name + parsed.Address); err != nil { // encoded words may hide anything
@@ -101,7 +102,8 @@ func checkDomain(domain string) (string, error) {
 		return "", errors.New("has no valid domain after the @")
 	}
 	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
 			return "", errors.New("has no valid domain after the @")
 		}
 	}
@@ -111,7 +113,8 @@ func checkDomain(domain string) (string, error) {
 // dotAtom is RFC 5322's dot-atom, with the letters of RFC 6531. A leading "-"
 // is refused too: it would look like an option to sendmail.
 func dotAtom(local string) bool {
-	if local == "" || local[0] == '-' || local[0] == '.' || strings.HasSuffix(local, ".") || strings.Contains(local, "..") || !utf8.ValidString(local) {
+	if local == "" || local[0] == '-' || local[0] == '.' || strings.HasSuffix(local, ".") ||
+		strings.Contains(local, "..") || !utf8.ValidString(local) {
 		return false
 	}
 	for _, r := range local {

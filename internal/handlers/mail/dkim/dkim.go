@@ -29,7 +29,8 @@ func Load(domain, selector, keyFile string) (*Key, error) {
 		return nil, fmt.Errorf("reading the DKIM key: %w", err)
 	}
 	if info.Mode().Perm()&0o037 != 0 {
-		return nil, fmt.Errorf("the DKIM key %s may be read by others (mode %04o): make it 0600 or 0640", keyFile, info.Mode().Perm())
+		return nil, fmt.Errorf("the DKIM key %s may be read by others (mode %04o): make it 0600 or 0640", keyFile,
+			info.Mode().Perm())
 	}
 	text, err := os.ReadFile(keyFile)
 	if err != nil {
@@ -44,7 +45,8 @@ func Load(domain, selector, keyFile string) (*Key, error) {
 
 // signed are the headers under a signature. Those that a mail does not have are
 // named too: nobody on the way can add a Reply-To or Cc.
-var signed = []string{"From", "To", "Cc", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type", "Auto-Submitted"}
+var signed = []string{"From", "To", "Cc", "Reply-To", "Subject", "Date", "Message-ID", "MIME-Version", "Content-Type",
+	"Auto-Submitted"}
 
 // listHeaders are signed where they are (RFC 8058, 4). Mailing lists add their
 // own to other mail.
@@ -68,7 +70,8 @@ func (m Message) WriteTo(w io.Writer) (int64, error) {
 	if m.Listed {
 		keys = append(slices.Clone(signed), listHeaders...)
 	}
-	signer, err := dkim.NewSigner(&dkim.SignOptions{Domain: m.Key.Domain, Selector: m.Key.Selector, Signer: m.Key.Private, HeaderKeys: keys,
+	signer, err := dkim.NewSigner(&dkim.SignOptions{Domain: m.Key.Domain, Selector: m.Key.Selector,
+		Signer: m.Key.Private, HeaderKeys: keys,
 		HeaderCanonicalization: dkim.CanonicalizationRelaxed, BodyCanonicalization: dkim.CanonicalizationRelaxed})
 	if err != nil {
 		return 0, fmt.Errorf("signing a mail: %w", err)

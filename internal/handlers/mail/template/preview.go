@@ -155,7 +155,8 @@ func (l *Library) Preview(ctx context.Context, name, locale string, data map[str
 }
 
 // Fill renders a template of either type.
-func (l *Library) Fill(ctx context.Context, name, locale string, data map[string]any, settings cms.Settings) (Content, error) {
+func (l *Library) Fill(ctx context.Context, name, locale string, data map[string]any, settings cms.Settings) (Content,
+	error) {
 	look := l.Branding(settings)
 	if isCMSTemplate(name) {
 		return l.cmsTemplate(name, data, settings, look)

@@ -77,7 +77,8 @@ const (
 	lenient strictness = false
 )
 
-var errTwig = errors.New("it uses conditions, loops or filters of Twig, which only the CMS can run: let the CMS render it and send its HTML as body")
+var errTwig = errors.New("it uses conditions, loops or filters of Twig, which only the CMS can run: let the CMS " +
+	"render it and send its HTML as body")
 
 // variable reads "name", "user.name" or "name|e" and "name | raw" – both of
 // which are escaped here all the same.
@@ -87,7 +88,8 @@ func variable(inside string) (string, bool) {
 	if filtered && filter != "e" && filter != "escape" && filter != "raw" {
 		return "", false
 	}
-	if name == "" || len(name) > 100 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" {
+	if name == "" || len(name) > 100 ||
+		strings.Trim(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.") != "" {
 		return "", false
 	}
 	return name, true
@@ -160,9 +162,12 @@ func (l Branding) variables() map[string]value {
 func (l Branding) header() string {
 	title := html.EscapeString(l.Title)
 	if l.Logo != "" {
-		title = fmt.Sprintf(`<img src="%s" alt="%s" style="max-height:%dpx">`, html.EscapeString(l.Logo), title, l.LogoHeight)
+		title = fmt.Sprintf(`<img src="%s" alt="%s" style="max-height:%dpx">`, html.EscapeString(l.Logo), title,
+			l.LogoHeight)
 	}
-	return fmt.Sprintf(`<!DOCTYPE html><html><body style="font-family:sans-serif;color:#222"><p><a href="%s">%s</a></p>`, html.EscapeString(l.URL), title)
+	return fmt.Sprintf(
+		`<!DOCTYPE html><html><body style="font-family:sans-serif;color:#222"><p><a href="%s">%s</a></p>`,
+		html.EscapeString(l.URL), title)
 }
 
 func (l Branding) footer() string {

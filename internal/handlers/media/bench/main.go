@@ -21,7 +21,8 @@ import (
 
 func main() {
 	if len(os.Args) != 4 && len(os.Args) != 5 {
-		fmt.Fprintln(os.Stderr, "usage: bench ours|imaging FILE TIMES [FOLDER_TO_KEEP_RESULTS]\n       bench ssim REFERENCE PICTURE\n       bench quality PICTURE FOLDER_OF_RESULTS EXTENSION")
+		fmt.Fprintln(os.Stderr, "usage: bench ours|imaging FILE TIMES [FOLDER_TO_KEEP_RESULTS]\n       bench ssim "+
+			"REFERENCE PICTURE\n       bench quality PICTURE FOLDER_OF_RESULTS EXTENSION")
 		os.Exit(2)
 	}
 	if err := run(os.Args[1], os.Args[2], os.Args[3], os.Args[4:]...); err != nil {
@@ -92,7 +93,8 @@ func ours(file string, keep []string) error {
 	}
 	for _, dir := range keep {
 		for i, name := range []string{"150", "300", "800"} {
-			if err := os.WriteFile(dir+"/ours-"+name+"."+r.Renditions[i].Format.Extension(), r.Renditions[i].Data, 0o600); err != nil {
+			if err := os.WriteFile(dir+"/ours-"+name+"."+r.Renditions[i].Format.Extension(), r.Renditions[i].Data,
+				0o600); err != nil {
 				return err
 			}
 		}

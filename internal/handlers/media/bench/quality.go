@@ -42,7 +42,8 @@ func reference(img image.Image, who string, side int) image.Image {
 		return imaging.Resize(imaging.Crop(img, image.Rect(x, y, x+short, y+short)), side, side, imaging.Lanczos)
 	default:
 		scale := float64(side) / float64(short)
-		whole := imaging.Resize(img, int(math.Round(float64(width)*scale)), int(math.Round(float64(height)*scale)), imaging.Lanczos)
+		whole := imaging.Resize(img, int(math.Round(float64(width)*scale)), int(math.Round(float64(height)*scale)),
+			imaging.Lanczos)
 		x, y := (whole.Rect.Dx()-side+1)/2, (whole.Rect.Dy()-side+1)/2
 		return imaging.Crop(whole, image.Rect(x, y, x+side, y+side))
 	}

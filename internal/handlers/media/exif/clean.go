@@ -7,12 +7,16 @@ import (
 
 // kept are the tags that Clean copies: of IFD0 and of the Exif IFD.
 var kept = map[uint16]bool{
-	0x010e: true, 0x010f: true, 0x0110: true, 0x011a: true, 0x011b: true, 0x0128: true, // description, make, model, resolution
+	// description, make, model, resolution
+	0x010e: true, 0x010f: true, 0x0110: true, 0x011a: true, 0x011b: true, 0x0128: true,
 	0x0131: true, 0x0132: true, 0x013b: true, 0x8298: true, // software, time, artist, copyright
 	0x829a: true, 0x829d: true, 0x8822: true, 0x8827: true, // exposure, aperture, programme, sensitivity
 	0x9000: true, 0x9003: true, 0x9004: true, 0x9010: true, 0x9011: true, 0x9012: true, // version, times, zones
-	0x9201: true, 0x9202: true, 0x9203: true, 0x9204: true, 0x9205: true, 0x9207: true, 0x9208: true, 0x9209: true, 0x920a: true, // shutter … focal length
-	0xa001: true, 0xa402: true, 0xa403: true, 0xa405: true, 0xa406: true, 0xa433: true, 0xa434: true, // colour space, modes, lens
+	// shutter … focal length
+	0x9201: true, 0x9202: true, 0x9203: true, 0x9204: true, 0x9205: true, 0x9207: true, 0x9208: true, 0x9209: true,
+	0x920a: true,
+	// colour space, modes, lens
+	0xa001: true, 0xa402: true, 0xa403: true, 0xa405: true, 0xa406: true, 0xa433: true, 0xa434: true,
 }
 
 // Clean rewrites EXIF data ("Exif\0\0" in front or not) with the tags of the

@@ -66,7 +66,8 @@ func animation(t *testing.T) []byte {
 	t.Helper()
 	var g gif.GIF
 	for i := range 3 {
-		frame := image.NewPaletted(image.Rect(0, 0, 90, 60), color.Palette{color.Black, color.White, color.NRGBA{200, 0, 0, 255}})
+		frame := image.NewPaletted(image.Rect(0, 0, 90, 60), color.Palette{
+			color.Black, color.White, color.NRGBA{200, 0, 0, 255}})
 		for j := range frame.Pix {
 			frame.Pix[j] = byte((i + j/7) % 3)
 		}
@@ -86,7 +87,8 @@ func maker() picture.Generator {
 // The other process gives what this one gives, errors and their kinds too.
 func TestAnotherProcessAnswersAsThisOne(t *testing.T) {
 	data := animation(t)
-	specs := []picture.Spec{{Width: 30, Height: 30}, {Width: 45, Mode: picture.Fit, Formats: []picture.Format{picture.PNG, picture.GIF}}}
+	specs := []picture.Spec{{Width: 30, Height: 30}, {Width: 45, Mode: picture.Fit, Formats: []picture.Format{
+		picture.PNG, picture.GIF}}}
 	want, err := maker().Render(t.Context(), data, specs)
 	if err != nil {
 		t.Fatal(err)
@@ -95,11 +97,13 @@ func TestAnotherProcessAnswersAsThisOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Header.Frames != 3 || len(got.Renditions) != 3 || got.Preview == nil || got.Preview.Bounds() != want.Preview.Bounds() {
+	if got.Header.Frames != 3 || len(got.Renditions) != 3 || got.Preview == nil ||
+		got.Preview.Bounds() != want.Preview.Bounds() {
 		t.Fatalf("%d frames, %d renditions, preview %v", got.Header.Frames, len(got.Renditions), got.Preview != nil)
 	}
 	for i, r := range got.Renditions {
-		if w := want.Renditions[i]; r.Spec != w.Spec || r.Format != w.Format || r.Frames != w.Frames || !bytes.Equal(r.Data, w.Data) {
+		if w := want.Renditions[i]; r.Spec != w.Spec || r.Format != w.Format || r.Frames != w.Frames ||
+			!bytes.Equal(r.Data, w.Data) {
 			t.Errorf("rendition %d: %s of %d bytes, want %s of %d", i, r.Format, len(r.Data), w.Format, len(w.Data))
 		}
 	}
@@ -125,7 +129,8 @@ func TestAnotherProcessStampsAsThisOne(t *testing.T) {
 	if err != nil || !picture.Stamped(got) || !bytes.Equal(got, want) {
 		t.Errorf("%d bytes, want %d; %v", len(got), len(want), err)
 	}
-	if _, err := renderer(t, "good").Stamp(t.Context(), maker(), b.Bytes()[:60], mark); !errors.Is(err, picture.ErrCorrupt) {
+	if _, err := renderer(t, "good").Stamp(t.Context(), maker(), b.Bytes()[:60], mark); !errors.Is(err,
+		picture.ErrCorrupt) {
 		t.Errorf("damaged: %v", err)
 	}
 }
@@ -138,7 +143,8 @@ func TestADecoderThatRunsAwayCostsOnlyItsPicture(t *testing.T) {
 		kind error
 		says string
 	}{
-		"hungry": {picture.ErrTooLarge, "256 MiB"}, "endless": {picture.ErrTooLarge, "1s"}, "crash": {picture.ErrCorrupt, "nobody watches"},
+		"hungry": {picture.ErrTooLarge, "256 MiB"}, "endless": {picture.ErrTooLarge, "1s"},
+		"crash": {picture.ErrCorrupt, "nobody watches"},
 	} {
 		t.Run(way, func(t *testing.T) {
 			if way == "hungry" && (runtime.GOOS != "linux" || watched) {
@@ -162,7 +168,8 @@ func TestACancelledPictureEndsItsProcess(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
 	timer := time.AfterFunc(50*time.Millisecond, func() { cancel(because) })
 	defer timer.Stop()
-	if _, err := renderer(t, "endless").Render(ctx, maker(), animation(t), []picture.Spec{{Width: 30, Height: 30}}); !errors.Is(err, because) {
+	if _, err := renderer(t, "endless").Render(ctx, maker(), animation(t), []picture.Spec{
+		{Width: 30, Height: 30}}); !errors.Is(err, because) {
 		t.Errorf("%v", err)
 	}
 	r := renderer(t, "good")

@@ -60,7 +60,8 @@ func (f failure) Unwrap() error { return f.kind }
 
 // Render is picture.Maker.Render. A picture that takes more memory or time than
 // it may is picture.ErrTooLarge.
-func (r Renderer) Render(ctx context.Context, m picture.Generator, data []byte, specs []picture.Spec) (picture.Result, error) {
+func (r Renderer) Render(ctx context.Context, m picture.Generator, data []byte, specs []picture.Spec) (picture.Result,
+	error) {
 	header, err := picture.Inspect(data)
 	if err != nil {
 		return picture.Result{}, err
@@ -130,9 +131,11 @@ func (r Renderer) ended(limited context.Context, err error, said string) error {
 	case limited.Err() != nil || outOfTime(exit):
 		return fmt.Errorf("%w: decoding it took more than %s (media.isolate_time)", picture.ErrTooLarge, r.Time)
 	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
-		return fmt.Errorf("%w: decoding it took more than %d MiB (media.isolate_memory)", picture.ErrTooLarge, r.Memory>>20)
+		return fmt.Errorf("%w: decoding it took more than %d MiB (media.isolate_memory)", picture.ErrTooLarge,
+			r.Memory>>20)
 	}
-	return fmt.Errorf("%w: the process that decoded it ended (%w): %s", picture.ErrCorrupt, err, strings.TrimSpace(said))
+	return fmt.Errorf("%w: the process that decoded it ended (%w): %s", picture.ErrCorrupt, err,
+		strings.TrimSpace(said))
 }
 
 // opening keeps the beginning of what a process says, where Go's runtime names its

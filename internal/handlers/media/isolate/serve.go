@@ -15,7 +15,8 @@ import (
 
 // Serve is the other process: it reads one request, sets its own limits, renders
 // or stamps, and writes the reply. render is picture.Maker.Render, but in tests.
-func Serve(in io.Reader, out io.Writer, render func(picture.Generator, context.Context, []byte, []picture.Spec) (picture.Result, error)) error {
+func Serve(in io.Reader, out io.Writer, render func(picture.Generator, context.Context, []byte, []picture.Spec) (
+	picture.Result, error)) error {
 	var q request
 	if err := gob.NewDecoder(in).Decode(&q); err != nil {
 		return fmt.Errorf("reading what to render: %w", err)

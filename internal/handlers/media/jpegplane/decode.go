@@ -147,7 +147,8 @@ func (d *decoder) segment(marker byte, body []byte) error {
 }
 
 func (d *decoder) frame(body []byte) error {
-	if d.planes != nil || len(body) < 6 || body[0] != 8 || (body[5] != 1 && body[5] != 3) || len(body) != 6+3*int(body[5]) {
+	if d.planes != nil || len(body) < 6 || body[0] != 8 || (body[5] != 1 && body[5] != 3) || len(body) != 6+
+		3*int(body[5]) {
 		return unsupported("frame")
 	}
 	d.height, d.width = int(binary.BigEndian.Uint16(body[1:])), int(binary.BigEndian.Uint16(body[3:]))

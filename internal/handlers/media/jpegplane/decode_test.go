@@ -41,13 +41,16 @@ func encode(t testing.TB, img image.Image, o jpegn.EncodeOptions) []byte {
 // The planes are those of a full decoder at the same scale, up to rounding.
 func TestDecodeAgreesWithAFullDecoder(t *testing.T) {
 	for _, size := range [][2]int{{64, 64}, {131, 77}, {17, 9}, {1, 1}, {400, 303}, {901, 640}} {
-		for _, sub := range []jpegn.Subsampling{jpegn.Subsample420, jpegn.Subsample422, jpegn.Subsample440, jpegn.Subsample444, jpegn.SubsampleGray} {
-			for _, o := range []jpegn.EncodeOptions{{Quality: 50}, {Quality: 98, OptimizeCoding: true}, {Quality: 85, RestartInterval: 3},
+		for _, sub := range []jpegn.Subsampling{jpegn.Subsample420, jpegn.Subsample422, jpegn.Subsample440,
+			jpegn.Subsample444, jpegn.SubsampleGray} {
+			for _, o := range []jpegn.EncodeOptions{{Quality: 50}, {Quality: 98, OptimizeCoding: true},
+				{Quality: 85, RestartInterval: 3},
 				{Quality: 90, Progressive: true}, {Quality: 70, Progressive: true, RestartInterval: 2}} {
 				o.Subsampling = sub
 				data := encode(t, noisy(size[0], size[1]), o)
 				for _, denominator := range denominators(o) {
-					t.Run(fmt.Sprintf("%v/%d/%d/%v/%d", size, sub, o.Quality, o.Progressive, denominator), func(t *testing.T) { compare(t, data, denominator) })
+					t.Run(fmt.Sprintf("%v/%d/%d/%v/%d", size, sub, o.Quality, o.Progressive, denominator),
+						func(t *testing.T) { compare(t, data, denominator) })
 				}
 			}
 		}
@@ -119,7 +122,9 @@ func TestWhatIsNotPlainIsRefused(t *testing.T) {
 // Nothing that is written in a file makes the decoder panic, and what it gives
 // is complete.
 func FuzzDecode(f *testing.F) {
-	for _, o := range []jpegn.EncodeOptions{{Quality: 60}, {Quality: 95, OptimizeCoding: true, Subsampling: jpegn.Subsample422}, {RestartInterval: 2, Subsampling: jpegn.SubsampleGray}, {Progressive: true}} {
+	for _, o := range []jpegn.EncodeOptions{
+		{Quality: 60}, {Quality: 95, OptimizeCoding: true, Subsampling: jpegn.Subsample422},
+		{RestartInterval: 2, Subsampling: jpegn.SubsampleGray}, {Progressive: true}} {
 		f.Add(encode(f, noisy(40, 33), o))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

@@ -54,7 +54,8 @@ func TestInverseIsTheCosineTransform(t *testing.T) {
 				sum := 128.0
 				for v := range 8 {
 					for u := range 8 {
-						sum += weight(u) * weight(v) / 4 * float64(c[8*v+u]) * math.Cos(float64(2*x+1)*float64(u)*math.Pi/16) * math.Cos(float64(2*y+1)*float64(v)*math.Pi/16)
+						sum += weight(u) * weight(v) / 4 * float64(c[8*v+u]) * math.Cos(
+							float64(2*x+1)*float64(u)*math.Pi/16) * math.Cos(float64(2*y+1)*float64(v)*math.Pi/16)
 					}
 				}
 				if d := math.Abs(math.Min(math.Max(sum, 0), 255) - float64(got[8*y+x])); d > 1 {

@@ -236,7 +236,8 @@ func (m Generator) copied(ctx context.Context, data []byte, h Header, tasks []ta
 		rest.formats = nil
 		for _, f := range t.formats {
 			if f == h.Format && t.spec >= 0 {
-				copies = append(copies, Rendition{Spec: t.spec, Format: f, Width: width, Height: height, Frames: h.Frames, Data: data})
+				copies = append(copies, Rendition{Spec: t.spec, Format: f, Width: width, Height: height,
+					Frames: h.Frames, Data: data})
 			} else {
 				rest.formats = append(rest.formats, f)
 			}

@@ -20,7 +20,8 @@ import (
 // and Go itself ship beside their tests: damaged ones among them.
 func corpus(t testing.TB, each func(name string, data []byte)) {
 	t.Helper()
-	modules := []string{"list", "-m", "-f", "{{.Dir}}", "github.com/gen2brain/jpegn", "golang.org/x/image", "github.com/gen2brain/webp", "github.com/gen2brain/avif"}
+	modules := []string{"list", "-m", "-f", "{{.Dir}}", "github.com/gen2brain/jpegn", "golang.org/x/image",
+		"github.com/gen2brain/webp", "github.com/gen2brain/avif"}
 	dirs, err := exec.Command("go", modules...).Output()
 	if err != nil {
 		t.Skip("the modules' folders are not known: ", err)

@@ -126,7 +126,9 @@ func openJPEG(data []byte, h Header, step float64, bounded bool) (source, error)
 	}
 	if largest := DefaultLimits().WholePixels; !h.jpeg.baseline() && h.Pixels() > largest {
 		// A full decoder keeps all coefficients of a progressive picture.
-		return nil, fmt.Errorf("%w: a progressive JPEG that is damaged, or hardly made smaller, may have %d megapixels", ErrTooLarge, largest/1e6)
+		return nil,
+			fmt.Errorf("%w: a progressive JPEG that is damaged, or hardly made smaller, may have %d megapixels",
+				ErrTooLarge, largest/1e6)
 	}
 	if bounded {
 		return nil, ErrUnbounded

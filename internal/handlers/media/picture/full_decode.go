@@ -30,7 +30,8 @@ func newWhole(img image.Image) fullDecode {
 func (s fullDecode) covers(resample.Box) (float64, bool) { return 1, true }
 
 func (s fullDecode) draw(box resample.Box, w, h int) (*raster, error) {
-	part := image.Rect(int(math.Round(box.X0)), int(math.Round(box.Y0)), int(math.Round(box.X1)), int(math.Round(box.Y1)))
+	part := image.Rect(int(math.Round(box.X0)), int(math.Round(box.Y0)), int(math.Round(box.X1)),
+		int(math.Round(box.Y1)))
 	part = part.Add(s.img.Bounds().Min)
 	cut := s.img
 	if part != s.img.Bounds() {

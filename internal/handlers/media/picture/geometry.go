@@ -93,15 +93,19 @@ func (s Spec) offset(width, height, w, h int) (x, y int) {
 	// Intervention rounds the middle of both up.
 	x, y = (width+1)/2-(w+1)/2, (height+1)/2-(h+1)/2
 	switch s.Position {
-	case "left", "top-left", "left-top", "bottom-left", "left-bottom", "left-center", "center-left", "left-middle", "middle-left":
+	case "left", "top-left", "left-top", "bottom-left", "left-bottom", "left-center", "center-left", "left-middle",
+		"middle-left":
 		x = 0
-	case "right", "top-right", "right-top", "bottom-right", "right-bottom", "right-center", "center-right", "right-middle", "middle-right":
+	case "right", "top-right", "right-top", "bottom-right", "right-bottom", "right-center", "center-right",
+		"right-middle", "middle-right":
 		x = width - w
 	}
 	switch s.Position {
-	case "top", "top-left", "left-top", "top-right", "right-top", "top-center", "center-top", "top-middle", "middle-top":
+	case "top", "top-left", "left-top", "top-right", "right-top", "top-center", "center-top", "top-middle",
+		"middle-top":
 		y = 0
-	case "bottom", "bottom-left", "left-bottom", "bottom-right", "right-bottom", "bottom-center", "center-bottom", "bottom-middle", "middle-bottom":
+	case "bottom", "bottom-left", "left-bottom", "bottom-right", "right-bottom", "bottom-center", "center-bottom",
+		"bottom-middle", "middle-bottom":
 		y = height - h
 	}
 	return min(max(x, 0), width-w), min(max(y, 0), height-h)

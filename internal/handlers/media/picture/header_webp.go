@@ -107,7 +107,8 @@ func (h *Header) readWebPImage(kind string, c []byte, extended bool) error {
 	if !extended {
 		h.StoredWidth, h.StoredHeight = width, height
 	} else if width != h.StoredWidth || height != h.StoredHeight {
-		return fmt.Errorf("%w: the WebP's canvas is %d×%d, its picture %d×%d", ErrCorrupt, h.StoredWidth, h.StoredHeight, width, height)
+		return fmt.Errorf("%w: the WebP's canvas is %d×%d, its picture %d×%d", ErrCorrupt, h.StoredWidth,
+			h.StoredHeight, width, height)
 	}
 	return nil
 }

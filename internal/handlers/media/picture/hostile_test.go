@@ -82,7 +82,8 @@ func TestTooLargeIsRefusedBeforeDecoding(t *testing.T) {
 		"jpeg of 6,000 scans":    scans,
 		"gif of 2,000 frames":    manyFrames(t, 2000, 8),
 		"gif of 300 large":       manyFrames(t, 300, 1000),
-		"webp 16,383²":           riff(chunk(chunk(nil, "VP8X", extendedHeader(0, 16384, 16384)), "VP8L", []byte{0x2f, 0xff, 0xff, 0xff, 0x0f, 0})),
+		"webp 16,383²": riff(chunk(chunk(nil, "VP8X", extendedHeader(0, 16384, 16384)), "VP8L",
+			[]byte{0x2f, 0xff, 0xff, 0xff, 0x0f, 0})),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var before, after runtime.MemStats

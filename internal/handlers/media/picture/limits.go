@@ -41,15 +41,19 @@ func (l Limits) Check(h Header) error {
 	}
 	switch {
 	case h.StoredWidth > l.Side || h.StoredHeight > l.Side:
-		return fmt.Errorf("%w: %d×%d has a side of more than %d pixels", ErrTooLarge, h.StoredWidth, h.StoredHeight, l.Side)
+		return fmt.Errorf("%w: %d×%d has a side of more than %d pixels", ErrTooLarge, h.StoredWidth, h.StoredHeight,
+			l.Side)
 	case h.Pixels() > largest:
-		return fmt.Errorf("%w: %d×%d is more than %d megapixels", ErrTooLarge, h.StoredWidth, h.StoredHeight, largest/1e6)
+		return fmt.Errorf("%w: %d×%d is more than %d megapixels", ErrTooLarge, h.StoredWidth, h.StoredHeight,
+			largest/1e6)
 	case h.scans > 1 && int64(h.scans)*h.Pixels() > l.ScannedPixels:
-		return fmt.Errorf("%w: %d scans of %d×%d are more than %d megapixels in sum", ErrTooLarge, h.scans, h.StoredWidth, h.StoredHeight, l.ScannedPixels/1e6)
+		return fmt.Errorf("%w: %d scans of %d×%d are more than %d megapixels in sum", ErrTooLarge, h.scans,
+			h.StoredWidth, h.StoredHeight, l.ScannedPixels/1e6)
 	case h.Frames > l.Frames:
 		return fmt.Errorf("%w: it has %d frames, more than %d", ErrTooLarge, h.Frames, l.Frames)
 	case h.Frames > 1 && h.Pixels()*int64(h.Frames) > l.AnimatedPixels:
-		return fmt.Errorf("%w: %d frames of %d×%d are more than %d megapixels in sum", ErrTooLarge, h.Frames, h.StoredWidth, h.StoredHeight, l.AnimatedPixels/1e6)
+		return fmt.Errorf("%w: %d frames of %d×%d are more than %d megapixels in sum", ErrTooLarge, h.Frames,
+			h.StoredWidth, h.StoredHeight, l.AnimatedPixels/1e6)
 	}
 	return nil
 }

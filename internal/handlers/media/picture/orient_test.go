@@ -52,14 +52,21 @@ func TestOrientationIsAppliedOnEachPath(t *testing.T) {
 		}
 	}
 	paths := map[string]func(image.Image, int) []byte{
-		"jpeg": asJPEG(jpegn.EncodeOptions{}), "jpeg 4:4:4": asJPEG(jpegn.EncodeOptions{Subsampling: jpegn.Subsample444}),
-		"jpeg 4:2:2": asJPEG(jpegn.EncodeOptions{Subsampling: jpegn.Subsample422}), "grey jpeg": asJPEG(jpegn.EncodeOptions{Subsampling: jpegn.SubsampleGray}),
+		"jpeg":             asJPEG(jpegn.EncodeOptions{}),
+		"jpeg 4:4:4":       asJPEG(jpegn.EncodeOptions{Subsampling: jpegn.Subsample444}),
+		"jpeg 4:2:2":       asJPEG(jpegn.EncodeOptions{Subsampling: jpegn.Subsample422}),
+		"grey jpeg":        asJPEG(jpegn.EncodeOptions{Subsampling: jpegn.SubsampleGray}),
 		"progressive jpeg": asJPEG(jpegn.EncodeOptions{Progressive: true}),
 		"png":              func(img image.Image, o int) []byte { return withChunk(encodePNG(t, img), exifOf(o)) },
-		"webp":             func(img image.Image, o int) []byte { return withEXIF(encodeWebP(t, img, false), exifOf(o)) },
-		"lossless webp":    func(img image.Image, o int) []byte { return withEXIF(encodeWebP(t, img, true), exifOf(o)) },
+		"webp": func(img image.Image, o int) []byte {
+			return withEXIF(encodeWebP(t, img, false), exifOf(o))
+		},
+		"lossless webp": func(img image.Image, o int) []byte {
+			return withEXIF(encodeWebP(t, img, true), exifOf(o))
+		},
 	}
-	specs := []Spec{{Width: 50, Height: 50, Position: "top-left"}, {Width: 31, Height: 80, Position: "right"}, {Width: 151, Height: 151, Mode: Fit}}
+	specs := []Spec{{Width: 50, Height: 50, Position: "top-left"}, {Width: 31, Height: 80, Position: "right"},
+		{Width: 151, Height: 151, Mode: Fit}}
 	for i := range specs {
 		specs[i].Formats = []Format{PNG}
 	}

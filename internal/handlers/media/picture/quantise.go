@@ -35,7 +35,8 @@ func paletted(img *image.NRGBA) *image.Paletted {
 			table[b.index] = uint8(i)
 		}
 		n := uint64(sum.count)
-		palette = append(palette, color.NRGBA{byte((sum.red + n/2) / n), byte((sum.green + n/2) / n), byte((sum.b + n/2) / n), 255})
+		palette = append(palette, color.NRGBA{byte((sum.red + n/2) / n), byte((sum.green + n/2) / n),
+			byte((sum.b + n/2) / n), 255})
 	}
 	hole := uint8(len(palette))
 	if holes || len(palette) == 0 {

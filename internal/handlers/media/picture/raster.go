@@ -127,7 +127,8 @@ func (r *raster) image() image.Image {
 			SubsampleRatio: image.YCbCrSubsampleRatio420, Rect: bounds}
 	case yuv:
 		opaque := bytes.Repeat([]byte{255}, len(c[0].Pix))
-		return &image.NYCbCrA{YCbCr: image.YCbCr{Y: c[0].Pix, Cb: c[1].Pix, Cr: c[2].Pix, YStride: c[0].Stride, CStride: c[1].Stride,
+		return &image.NYCbCrA{YCbCr: image.YCbCr{Y: c[0].Pix, Cb: c[1].Pix, Cr: c[2].Pix, YStride: c[0].Stride,
+			CStride:        c[1].Stride,
 			SubsampleRatio: image.YCbCrSubsampleRatio420, Rect: bounds}, A: opaque, AStride: c[0].Stride}
 	}
 	img := image.NewNRGBA(bounds)
@@ -178,7 +179,8 @@ func fromNRGBA(img *image.NRGBA, area resample.Box) *raster {
 		r.model, n = rgba, 4
 	}
 	for range n {
-		r.channels = append(r.channels, channel{resample.NewPlane(w, h), (area.X1 - area.X0) / float64(w), (area.Y1 - area.Y0) / float64(h)})
+		r.channels = append(r.channels, channel{resample.NewPlane(w, h), (area.X1 - area.X0) / float64(w),
+			(area.Y1 - area.Y0) / float64(h)})
 	}
 	for y := range h {
 		row := img.Pix[y*img.Stride:][:4*w]
@@ -188,7 +190,8 @@ func fromNRGBA(img *image.NRGBA, area resample.Box) *raster {
 			red[x], green[x], blue[x] = px[0], px[1], px[2]
 			if n == 4 && px[3] != 255 {
 				a := uint32(px[3])
-				red[x], green[x], blue[x] = byte((uint32(px[0])*a+127)/255), byte((uint32(px[1])*a+127)/255), byte((uint32(px[2])*a+127)/255)
+				red[x], green[x], blue[x] = byte((uint32(px[0])*a+127)/255), byte((uint32(px[1])*a+127)/255),
+					byte((uint32(px[2])*a+127)/255)
 			}
 			if n == 4 {
 				r.channels[3].Row(y)[x] = px[3]

@@ -191,7 +191,8 @@ func (m Generator) finish(result *Result, t task, img image.Image) error {
 		if err != nil {
 			return err
 		}
-		result.Renditions = append(result.Renditions, Rendition{Spec: t.spec, Format: f, Width: t.w, Height: t.h, Frames: 1, Data: data})
+		result.Renditions = append(result.Renditions, Rendition{Spec: t.spec, Format: f, Width: t.w, Height: t.h,
+			Frames: 1, Data: data})
 	}
 	return nil
 }

@@ -22,6 +22,7 @@ func BenchmarkRender(b *testing.B) {
 	m := Generator{Limits: DefaultLimits(), Encoding: Encoding{Quality: 80}}
 	b.ReportAllocs()
 	for b.Loop() {
-		render(b, m, data, Spec{Width: 150, Height: 150}, Spec{Width: 300, Height: 300}, Spec{Width: 800, Height: 800, Mode: Fit})
+		render(b, m, data, Spec{Width: 150, Height: 150}, Spec{Width: 300, Height: 300},
+			Spec{Width: 800, Height: 800, Mode: Fit})
 	}
 }

@@ -40,25 +40,30 @@ func TestUnusualPicturesAreRendered(t *testing.T) {
 	plain := encodeJPEG(t, photo(400, 300), &jpegn.EncodeOptions{Quality: 90})
 	deep := image.NewNRGBA64(image.Rect(0, 0, 300, 200))
 	draw.Draw(deep, deep.Rect, photo(300, 200), image.Point{}, draw.Src)
-	palette := image.NewPaletted(image.Rect(0, 0, 300, 200), color.Palette{color.NRGBA{}, color.NRGBA{200, 30, 30, 255}})
+	palette := image.NewPaletted(image.Rect(0, 0, 300, 200), color.Palette{
+		color.NRGBA{}, color.NRGBA{200, 30, 30, 255}})
 	for name, c := range map[string]struct {
 		data    []byte
 		format  Format
 		partial bool
 		frames  int
 	}{
-		"truncated jpeg":       {plain[:len(plain)*2/3], JPEG, true, 1},
-		"jpeg with zip behind": {append(bytes.Clone(plain), "PK\x03\x04 a polyglot <?php phpinfo(); ?>"...), JPEG, false, 1},
-		"16-bit png":           {encodePNG(t, deep), PNG, false, 1},
-		"paletted png":         {encodePNG(t, palette), PNG, false, 1},
-		"interlaced png":       {interlaced(t), PNG, false, 1},
-		"apng":                 {animatedPNG(t), PNG, false, 1},
-		"png with html behind": {append(encodePNG(t, palette), "<script>alert(1)</script><?php phpinfo();"...), PNG, false, 1},
+		"truncated jpeg": {plain[:len(plain)*2/3], JPEG, true, 1},
+		"jpeg with zip behind": {append(bytes.Clone(plain), "PK\x03\x04 a polyglot <?php phpinfo(); ?>"...), JPEG,
+			false, 1},
+		"16-bit png":     {encodePNG(t, deep), PNG, false, 1},
+		"paletted png":   {encodePNG(t, palette), PNG, false, 1},
+		"interlaced png": {interlaced(t), PNG, false, 1},
+		"apng":           {animatedPNG(t), PNG, false, 1},
+		"png with html behind": {append(encodePNG(t, palette), "<script>alert(1)</script><?php phpinfo();"...), PNG,
+			false, 1},
 		"gif that is a script": {scriptGIF(t), GIF, false, 2},
-		"jpeg with a comment":  {encodeJPEG(t, photo(90, 60), &jpegn.EncodeOptions{Segments: []jpegn.Segment{{Marker: 0xfe, Data: []byte("<?php phpinfo(); ?>")}}}), JPEG, false, 1},
-		"animated webp":        {animatedWebP(t, 3), WebP, false, 3},
-		"animated gif":         {manyFrames(t, 4, 50), GIF, false, 4},
-		"still gif":            {manyFrames(t, 1, 50), GIF, false, 1},
+		"jpeg with a comment": {
+			encodeJPEG(t, photo(90, 60), &jpegn.EncodeOptions{
+				Segments: []jpegn.Segment{{Marker: 0xfe, Data: []byte("<?php phpinfo(); ?>")}}}), JPEG, false, 1},
+		"animated webp": {animatedWebP(t, 3), WebP, false, 3},
+		"animated gif":  {manyFrames(t, 4, 50), GIF, false, 4},
+		"still gif":     {manyFrames(t, 1, 50), GIF, false, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			result := render(t, maker(), c.data, Spec{Width: 40, Height: 30})
@@ -217,9 +222,11 @@ func TestUnreadKindsAreNamed(t *testing.T) {
 // A file that ends early is rendered as far as it goes, or refused as damaged.
 func TestTruncatedFiles(t *testing.T) {
 	for name, data := range map[string][]byte{
-		"jpeg": encodeJPEG(t, photo(400, 300), nil), "progressive": encodeJPEG(t, photo(400, 300), &jpegn.EncodeOptions{Progressive: true}),
+		"jpeg": encodeJPEG(t, photo(400, 300), nil), "progressive": encodeJPEG(t, photo(400, 300),
+			&jpegn.EncodeOptions{Progressive: true}),
 		"png": encodePNG(t, photo(200, 150)), "interlaced": interlaced(t), "gif": manyFrames(t, 4, 50),
-		"webp": encodeWebP(t, photo(200, 150), false), "lossless": encodeWebP(t, photo(200, 150), true), "animated": animatedWebP(t, 3),
+		"webp": encodeWebP(t, photo(200, 150), false), "lossless": encodeWebP(t, photo(200, 150), true),
+		"animated": animatedWebP(t, 3),
 	} {
 		for _, part := range []int{1, 10, 50, 90, 99} {
 			r, err := maker().Render(context.Background(), data[:len(data)*part/100], []Spec{{Width: 40, Height: 30}})
@@ -240,18 +247,22 @@ func TestAnimationsOfManyFrames(t *testing.T) {
 	specs := []Spec{{Width: 20, Height: 10}, {Width: 30, Mode: Fit, Formats: []Format{PNG}}}
 	m := maker()
 	m.Preview = true
-	if _, err := m.Render(t.Context(), data, specs); !errors.Is(err, ErrTooLarge) || !strings.Contains(err.Error(), "2000 frames") {
+	if _, err := m.Render(t.Context(), data, specs); !errors.Is(err, ErrTooLarge) ||
+		!strings.Contains(err.Error(), "2000 frames") {
 		t.Errorf("resized: %v", err)
 	}
 	m.Animations = Copy
 	r := render(t, m, data, specs...)
-	if !bytes.Equal(r.Renditions[0].Data, data) || r.Renditions[0].Frames != 2000 || r.Renditions[1].Format != PNG || r.Renditions[1].Width != 30 || r.Preview == nil {
-		t.Errorf("copied: %d bytes, %d frames, then %s", len(r.Renditions[0].Data), r.Renditions[0].Frames, r.Renditions[1].Format)
+	if !bytes.Equal(r.Renditions[0].Data, data) || r.Renditions[0].Frames != 2000 || r.Renditions[1].Format != PNG ||
+		r.Renditions[1].Width != 30 || r.Preview == nil {
+		t.Errorf("copied: %d bytes, %d frames, then %s", len(r.Renditions[0].Data), r.Renditions[0].Frames,
+			r.Renditions[1].Format)
 	}
 	m.Animations = Still
 	for name, data := range map[string][]byte{"gif": data, "webp": animatedWebP(t, 3)} {
 		r := render(t, m, data, specs...)
-		if got, err := Inspect(r.Renditions[0].Data); err != nil || got.Frames != 1 || r.Renditions[0].Width != 20 || r.Preview == nil {
+		if got, err := Inspect(r.Renditions[0].Data); err != nil || got.Frames != 1 || r.Renditions[0].Width != 20 ||
+			r.Preview == nil {
 			t.Errorf("still %s: %d frames, %v", name, got.Frames, err)
 		}
 	}

@@ -93,7 +93,8 @@ func wholeUpright(data []byte, h Header, bounded bool) (*image.NRGBA, error) {
 
 // mark decodes the mark at its width on a picture.
 func (w Watermark) mark(m Generator, width int) (*image.NRGBA, error) {
-	spec := Spec{Width: max(1, int(math.Round(float64(width)*float64(w.Percent)/100))), Enlarge: true, Formats: []Format{PNG}}
+	spec := Spec{Width: max(1, int(math.Round(float64(width)*float64(w.Percent)/100))), Enlarge: true,
+		Formats: []Format{PNG}}
 	r, err := m.render(w.Mark, spec)
 	if err != nil {
 		return nil, err
@@ -106,8 +107,10 @@ func (w Watermark) mark(m Generator, width int) (*image.NRGBA, error) {
 }
 
 func (w Watermark) at(picture, mark image.Rectangle) image.Point {
-	x, y := Spec{Position: w.Position}.offset(picture.Dx()+max(0, mark.Dx()-picture.Dx()), picture.Dy()+max(0, mark.Dy()-picture.Dy()), mark.Dx(), mark.Dy())
-	centreX, centreY := Spec{}.offset(picture.Dx()+max(0, mark.Dx()-picture.Dx()), picture.Dy()+max(0, mark.Dy()-picture.Dy()), mark.Dx(), mark.Dy())
+	x, y := Spec{Position: w.Position}.offset(picture.Dx()+max(0, mark.Dx()-picture.Dx()), picture.Dy()+
+		max(0, mark.Dy()-picture.Dy()), mark.Dx(), mark.Dy())
+	centreX, centreY := Spec{}.offset(picture.Dx()+max(0, mark.Dx()-picture.Dx()), picture.Dy()+
+		max(0, mark.Dy()-picture.Dy()), mark.Dx(), mark.Dy())
 	inwards := func(v, centre, by int) int {
 		switch {
 		case v < centre:

@@ -31,7 +31,8 @@ func openWebP(data []byte, h Header, step float64, bounded bool) (source, error)
 		}
 	}
 	if largest := DefaultLimits().WholePixels; h.Pixels() > largest {
-		return nil, fmt.Errorf("%w: a WebP that is damaged, or hardly made smaller, may have %d megapixels", ErrTooLarge, largest/1e6)
+		return nil, fmt.Errorf("%w: a WebP that is damaged, or hardly made smaller, may have %d megapixels",
+			ErrTooLarge, largest/1e6)
 	}
 	img, err := guarded("WebP", func() (image.Image, error) { return webp.Decode(bytes.NewReader(data)) })
 	if err != nil {
@@ -57,7 +58,8 @@ func fromFrame(p *vp8plane.Picture, h Header, step float64) *raster {
 		return channel{resample.Plane{Pix: c.Pix, Stride: c.Stride, Width: c.Width, Height: c.Height}, step, step}
 	}
 	area := resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}
-	return &raster{model: yuv, area: area, channels: []channel{plane(p.Y, step), plane(p.Cb, 2*step), plane(p.Cr, 2*step)}}
+	return &raster{model: yuv, area: area, channels: []channel{plane(p.Y, step), plane(p.Cb, 2*step),
+		plane(p.Cr, 2*step)}}
 }
 
 // fromVP8 keeps the planes, whose sampling is always 4:2:0.

@@ -90,7 +90,8 @@ func check(t *testing.T, name string, want *image.NRGBA, got *Reduced, k int) {
 			}
 			for c, plane := range got.Planes {
 				if d := float64(plane[y*got.Width+x]) - sum[c]/n; d > 1.1 || d < -1.1 {
-					t.Fatalf("%s by %d at %d,%d channel %d: %d, want %.1f", name, k, x, y, c, plane[y*got.Width+x], sum[c]/n)
+					t.Fatalf("%s by %d at %d,%d channel %d: %d, want %.1f", name, k, x, y, c, plane[y*got.Width+x],
+						sum[c]/n)
 				}
 			}
 		}

@@ -164,7 +164,8 @@ func (r *rows) readHeader(b []byte) error {
 	}
 	width, height := binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
 	r.depth, r.colour = int(b[8]), int(b[9])
-	allowed := map[int][]int{gray: {1, 2, 4, 8, 16}, rgb: {8, 16}, indexed: {1, 2, 4, 8}, grayAlpha: {8, 16}, rgbAlpha: {8, 16}}
+	allowed := map[int][]int{gray: {1, 2, 4, 8, 16}, rgb: {8, 16}, indexed: {1, 2, 4, 8}, grayAlpha: {8, 16},
+		rgbAlpha: {8, 16}}
 	known := false
 	for _, depth := range allowed[r.colour] {
 		known = known || depth == r.depth

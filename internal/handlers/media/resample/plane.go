@@ -22,7 +22,8 @@ func (p Plane) Row(y int) []byte { return p.Pix[y*p.Stride:][:p.Width] }
 
 func (p Plane) check() error {
 	if p.Width <= 0 || p.Height <= 0 || p.Stride < p.Width || len(p.Pix) < (p.Height-1)*p.Stride+p.Width {
-		return fmt.Errorf("a plane of %d×%d with stride %d does not fit %d bytes", p.Width, p.Height, p.Stride, len(p.Pix))
+		return fmt.Errorf("a plane of %d×%d with stride %d does not fit %d bytes", p.Width, p.Height, p.Stride,
+			len(p.Pix))
 	}
 	return nil
 }
@@ -48,7 +49,8 @@ func ResizeAll(dst, src []Plane, box Box) error {
 			return errors.New("planes to be resized together are not of one size")
 		}
 	}
-	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0 && box.X1 <= float64(from.Width) && box.Y1 <= float64(from.Height)) {
+	if !(box.X0 >= 0 && box.Y0 >= 0 && box.X1 > box.X0 && box.Y1 > box.Y0 && box.X1 <= float64(from.Width) &&
+		box.Y1 <= float64(from.Height)) {
 		return fmt.Errorf("box %v is not inside a plane of %d×%d", box, from.Width, from.Height)
 	}
 	columns := newFilter(to.Width, box.X0, box.X1, from.Width, horizontalStep)

@@ -75,7 +75,8 @@ func (d *decoder) allocate(denominator int) {
 	d.y, d.cb, d.cr = newStrip(16, d.across), newStrip(8, d.across), newStrip(8, d.across)
 	reduced := func(side, width, height int) Plane {
 		stride := side * d.across / denominator
-		return Plane{Pix: make([]byte, stride*(side*d.down/denominator)), Stride: stride, Width: ceil(width, denominator), Height: ceil(height, denominator)}
+		return Plane{Pix: make([]byte, stride*(side*d.down/denominator)), Stride: stride,
+			Width: ceil(width, denominator), Height: ceil(height, denominator)}
 	}
 	d.out = Picture{
 		Y:  reduced(16, d.width, d.height),

@@ -30,7 +30,8 @@ func (d *decoder) open(frame []byte) error {
 		return unsupported("no key frame")
 	}
 	first := int(frame[0])>>5 | int(frame[1])<<3 | int(frame[2])<<11
-	d.width, d.height = int(binary.LittleEndian.Uint16(frame[6:])&0x3fff), int(binary.LittleEndian.Uint16(frame[8:])&0x3fff)
+	d.width, d.height = int(binary.LittleEndian.Uint16(frame[6:])&0x3fff),
+		int(binary.LittleEndian.Uint16(frame[8:])&0x3fff)
 	rest := frame[10:]
 	if d.width == 0 || d.height == 0 || first > len(rest) {
 		return unsupported("size")
@@ -112,7 +113,8 @@ func (d *decoder) readFilter(b *bools) {
 // readQuantisers reads the indices of the quantisers (9.6).
 func (d *decoder) readQuantisers(b *bools) {
 	base := b.number(7)
-	lumaDC, dcsDC, dcsAC, chromaDC, chromaAC := b.optional(4), b.optional(4), b.optional(4), b.optional(4), b.optional(4)
+	lumaDC, dcsDC, dcsAC, chromaDC, chromaAC := b.optional(4), b.optional(4), b.optional(4), b.optional(4),
+		b.optional(4)
 	for i := range d.steps {
 		q := base
 		switch s := d.segments; {

@@ -114,12 +114,15 @@ func (s *strip) predictPart(at int, mode uint8, right [4]byte) {
 		const all = 0x01010101
 		s.rows(at, all*three(p, i, j), all*three(i, j, k), all*three(j, k, l), all*three(k, l, l))
 	case rightDown:
-		s.diagonal(at, 3, -1, three(l, k, j), three(k, j, i), three(j, i, p), three(i, p, a), three(p, a, b), three(a, b, c), three(b, c, d))
+		s.diagonal(at, 3, -1, three(l, k, j), three(k, j, i), three(j, i, p), three(i, p, a), three(p, a, b),
+			three(a, b, c), three(b, c, d))
 	case downRight:
-		x, y := word(two(p, a), two(a, b), two(b, c), two(c, d)), word(three(i, p, a), three(p, a, b), three(a, b, c), three(b, c, d))
+		x, y := word(two(p, a), two(a, b), two(b, c), two(c, d)), word(three(i, p, a), three(p, a, b), three(a, b, c),
+			three(b, c, d))
 		s.rows(at, x, y, x<<8|three(j, i, p), y<<8|three(k, j, i))
 	case rightSlow:
-		x, y := word(two(l, k), three(l, k, j), two(k, j), three(k, j, i)), word(two(j, i), three(j, i, p), two(i, p), three(i, p, a))
+		x, y := word(two(l, k), three(l, k, j), two(k, j), three(k, j, i)), word(two(j, i), three(j, i, p), two(i, p),
+			three(i, p, a))
 		top := word(two(i, p), three(i, p, a), three(p, a, b), three(a, b, c))
 		s.rows(at, top, y, x>>16|y<<16, x)
 	case upRight:
@@ -135,10 +138,12 @@ func (s *strip) predictPart(at int, mode uint8, right [4]byte) {
 func (s *strip) predictLeft(at int, mode uint8, t [8]int) {
 	a, b, c, d, e, f, g, h := t[0], t[1], t[2], t[3], t[4], t[5], t[6], t[7]
 	if mode == leftDown {
-		s.diagonal(at, 0, 1, three(a, b, c), three(b, c, d), three(c, d, e), three(d, e, f), three(e, f, g), three(f, g, h), three(g, h, h))
+		s.diagonal(at, 0, 1, three(a, b, c), three(b, c, d), three(c, d, e), three(d, e, f), three(e, f, g),
+			three(f, g, h), three(g, h, h))
 		return
 	}
-	x, y := word(two(a, b), two(b, c), two(c, d), two(d, e)), word(three(a, b, c), three(b, c, d), three(c, d, e), three(d, e, f))
+	x, y := word(two(a, b), two(b, c), two(c, d), two(d, e)), word(three(a, b, c), three(b, c, d), three(c, d, e),
+		three(d, e, f))
 	s.rows(at, x, y, x>>8|three(e, f, g)<<24, y>>8|three(f, g, h)<<24)
 }
 

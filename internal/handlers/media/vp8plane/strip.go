@@ -102,7 +102,8 @@ func (s *strip) add(at int, c *[16]int16, last uint8) {
 func (s *strip) addFlat(at int, dc int32) {
 	for range 4 {
 		row := s.pix[at:][:4]
-		row[0], row[1], row[2], row[3] = clamp(int32(row[0])+dc), clamp(int32(row[1])+dc), clamp(int32(row[2])+dc), clamp(int32(row[3])+dc)
+		row[0], row[1], row[2], row[3] = clamp(int32(row[0])+dc), clamp(int32(row[1])+dc), clamp(int32(row[2])+dc),
+			clamp(int32(row[3])+dc)
 		at += s.stride
 	}
 }

@@ -37,7 +37,8 @@ var extraBits = [4][]uint8{
 //
 // The decoder's state is kept in variables, not in b, so that it stays in
 // registers; a coefficient begins with enough bits for all but the large ones.
-func (b *bools) block(chances *[bands][contexts][branches]uint8, context int, first int, steps *[2]int32, out *[16]int16) int {
+func (b *bools) block(chances *[bands][contexts][branches]uint8, context int, first int, steps *[2]int32,
+	out *[16]int16) int {
 	value, wide, n, pos, buf := b.value, b.wide, b.n, b.pos, b.buf
 	var used uint
 	var yes bool

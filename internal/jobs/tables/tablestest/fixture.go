@@ -48,7 +48,8 @@ type Fixture struct {
 // Open empties the tables of a variant and opens them.
 func Open(t testing.TB, v Variant, db *jobstest.Database) *Fixture {
 	t.Helper()
-	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_runs", "cmsjobs_throughput", "cmsjobs_workers", "cmsjobs_job_logs",
+	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_runs", "cmsjobs_throughput", "cmsjobs_workers",
+		"cmsjobs_job_logs",
 		"cmsjobs_unique", "cmsjobs_permits", "cmsjobs_paused", "cmsjobs_control_signals", "cmsjobs_cancels"} {
 		db.MustExec("DELETE FROM " + table)
 	}
@@ -59,7 +60,8 @@ func Open(t testing.TB, v Variant, db *jobstest.Database) *Fixture {
 
 // Options are those of the fixture's tables: another process's store has the same.
 func (f *Fixture) Options() tables.Options {
-	return tables.Options{Registry: Registry(), Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}
+	return tables.Options{Registry: Registry(), Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now,
+		Clock: f.Clock.Elapsed}
 }
 
 // MustEnqueue enqueues jobs.
@@ -87,7 +89,8 @@ func (f *Fixture) ClaimBy(q Queue, limit int, queues ...string) []jobs.Claimed {
 	}
 	var all []jobs.Claimed
 	for range 3 {
-		got, err := q.Claim(context.Background(), jobs.ClaimRequest{Worker: worker, Queues: queues, Limit: limit - len(all), Lease: Lease})
+		got, err := q.Claim(context.Background(), jobs.ClaimRequest{Worker: worker, Queues: queues,
+			Limit: limit - len(all), Lease: Lease})
 		if err != nil {
 			f.T.Fatal(err)
 		}

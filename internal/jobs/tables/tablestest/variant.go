@@ -92,10 +92,12 @@ func (v Variant) createWallClock(db *jobstest.Database) {
 			moment = "TIMESTAMPTZ"
 		}
 	}
-	db.MustExec(fmt.Sprintf("CREATE TABLE jobs (id %s, queue VARCHAR(255) NOT NULL, payload %s NOT NULL, attempts SMALLINT NOT NULL, "+
+	db.MustExec(fmt.Sprintf("CREATE TABLE jobs (id %s, queue VARCHAR(255) NOT NULL, payload %s NOT NULL, attempts "+
+		"SMALLINT NOT NULL, "+
 		"reserved_at %s NULL, available_at %s NULL, created_at %s NULL)", id, text, moment, moment, moment))
 	if v.Old {
-		db.MustExec(fmt.Sprintf("CREATE TABLE failed_jobs (id %s, connection TEXT NOT NULL, queue TEXT NOT NULL, payload %s NOT NULL, "+
+		db.MustExec(fmt.Sprintf("CREATE TABLE failed_jobs (id %s, connection TEXT NOT NULL, queue TEXT NOT NULL, "+
+			"payload %s NOT NULL, "+
 			"exception TEXT NOT NULL, failed_at %s NULL)", id, text, moment))
 	}
 }

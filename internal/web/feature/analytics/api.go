@@ -15,10 +15,12 @@ func (h handlers) analytics(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	q := AnalyticsQuery{Since: r.QueryParam("since"), Until: r.QueryParam("until"), Site: redact.Clip(r.QueryParam("site"), 191), Limit: min(max(limit, 1), r.PageLimit())}
+	q := AnalyticsQuery{Since: r.QueryParam("since"), Until: r.QueryParam("until"),
+		Site: redact.Clip(r.QueryParam("site"), 191), Limit: min(max(limit, 1), r.PageLimit())}
 	for field, day := range map[string]string{"since": q.Since, "until": q.Until} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil {
-			return web.RefuseField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, redact.Clip(day, 40))
+			return web.RefuseField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field,
+				redact.Clip(day, 40))
 		}
 	}
 	report, err := h.port.Report(r.Ctx(), q)

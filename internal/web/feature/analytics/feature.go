@@ -27,9 +27,11 @@ func routes(h handlers) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/v1/analytics", Name: "analytics.report",
 			Summary: "Views and visitors by day and dimension.",
-			Scope:   access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{}, Needs: "analytics",
+			Scope:   access.Read, Query: []string{"since", "until", "site", "limit"}, Answer: AnalyticsReport{},
+			Needs:  "analytics",
 			Handle: h.analytics},
 		web.PageRoute("/admin/analytics", "pages.analytics", "Analytics.", access.Read, h.analyticsPage),
-		web.PageRoute("/admin/analytics/export", "pages.analyticsExport", "Analytics for a spreadsheet.", access.Read, h.exportAnalytics).Requires("analytics"),
+		web.PageRoute("/admin/analytics/export", "pages.analyticsExport", "Analytics for a spreadsheet.", access.Read,
+			h.exportAnalytics).Requires("analytics"),
 	}
 }

@@ -74,10 +74,12 @@ var analyticsRanges = map[string]int{"7": 7, "30": 30, "90": 90, "365": 365}
 
 // analyticsDays reads the days asked for: a range, or from and until.
 func (h handlers) analyticsDays(r *web.Request, v *analyticsPageData) error {
-	v.Ranges, v.Range, v.Since, v.Until = []string{"7", "30", "90", "365"}, r.QueryParam("range"), r.QueryParam("since"), r.QueryParam("until")
+	v.Ranges, v.Range, v.Since, v.Until = []string{"7", "30", "90", "365"}, r.QueryParam("range"),
+		r.QueryParam("since"), r.QueryParam("until")
 	for field, day := range map[string]string{"since": v.Since, "until": v.Until} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
-			return web.RefuseField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field, redact.Clip(day, 40))
+			return web.RefuseField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field,
+				redact.Clip(day, 40))
 		}
 	}
 	if v.Since == "" && v.Until == "" && analyticsRanges[v.Range] == 0 {
@@ -108,7 +110,8 @@ func (h handlers) analyticsPage(r *web.Request) error {
 	for _, day := range report.Days {
 		v.Views, v.Visitors, v.Visits = v.Views+day.Views, v.Visitors+day.Visitors, v.Visits+day.Visits
 		top = max(top, day.Views)
-		d.Bars = append(d.Bars, chart.Bar{Label: lang.Text("analytics.day", day.Day, day.Views, day.Visitors), Low: float64(day.Views)})
+		d.Bars = append(d.Bars, chart.Bar{Label: lang.Text("analytics.day", day.Day, day.Views, day.Visitors),
+			Low: float64(day.Views)})
 	}
 	v.BounceRate, v.Duration = fmt.Sprintf("%.0f %%", report.Total.BounceRate), clockTime(report.Total.VisitSeconds)
 	d.Top = format.Number(top)
@@ -139,9 +142,11 @@ func (h handlers) exportAnalytics(r *web.Request) error {
 	}
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	rate := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
-	rows := [][]string{{"dimension", "name", "views", "visitors", "visits", "bounce_rate", "visit_seconds", "page_seconds", "exit_rate"}}
+	rows := [][]string{{"dimension", "name", "views", "visitors", "visits", "bounce_rate", "visit_seconds",
+		"page_seconds", "exit_rate"}}
 	for _, d := range report.Days {
-		rows = append(rows, []string{"day", d.Day, n(d.Views), n(d.Visitors), n(d.Visits), rate(d.BounceRate), n(d.VisitSeconds), "", ""})
+		rows = append(rows, []string{"day", d.Day, n(d.Views), n(d.Visitors), n(d.Visits), rate(d.BounceRate),
+			n(d.VisitSeconds), "", ""})
 	}
 	for _, name := range slices.Sorted(maps.Keys(report.Dimensions)) {
 		for _, item := range report.Dimensions[name] {

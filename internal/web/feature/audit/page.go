@@ -23,14 +23,17 @@ type auditPageData struct {
 
 func auditPage(req *web.Request) error {
 	q := req.QueryParams()
-	v := auditPageData{Actor: redact.Clip(q.Get("actor"), 191), Action: redact.Clip(q.Get("action"), 191), Target: redact.Clip(q.Get("target"), 191), Since: q.Get("since"), Actions: req.AuditedActions(), Cursor: q.Get("cursor") != ""}
+	v := auditPageData{Actor: redact.Clip(q.Get("actor"), 191), Action: redact.Clip(q.Get("action"), 191),
+		Target: redact.Clip(q.Get("target"), 191), Since: q.Get("since"), Actions: req.AuditedActions(),
+		Cursor: q.Get("cursor") != ""}
 	since, err := ops.ParseTime(v.Since, "since", req.Now())
 	if err != nil {
 		_, v.Problem, _ = req.Refusal(err)
 		since = time.Time{}
 	}
 	f := access.AuditFilter{Actor: v.Actor, Action: v.Action, Target: v.Target, Since: since}
-	list, err := req.Gate().Store.AuditEntries(req.Ctx(), f, jobs.Page{Limit: web.PageRows, Cursor: redact.Clip(q.Get("cursor"), 40)})
+	list, err := req.Gate().Store.AuditEntries(req.Ctx(), f,
+		jobs.Page{Limit: web.PageRows, Cursor: redact.Clip(q.Get("cursor"), 40)})
 	if err != nil {
 		return err
 	}
@@ -40,6 +43,7 @@ func auditPage(req *web.Request) error {
 			return err
 		}
 	}
-	v.Next = web.NextPage("/admin/audit", url.Values{"actor": {v.Actor}, "action": {v.Action}, "target": {v.Target}, "since": {v.Since}}, list.Next)
+	v.Next = web.NextPage("/admin/audit", url.Values{"actor": {v.Actor}, "action": {v.Action}, "target": {v.Target},
+		"since": {v.Since}}, list.Next)
 	return req.Show(web.PageView{Name: "audit", Data: v, Ready: true})
 }

@@ -50,7 +50,8 @@ func (h handlers) downloadBackup(r *web.Request) error {
 	defer archive.Close()
 	r.AuditNow("backups.download", id) // a copy of everything leaves the server
 	header := r.Response().Header()
-	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": filepath.Base(backup.ID)}))
+	header.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{
+		"filename": filepath.Base(backup.ID)}))
 	if backup.Size > 0 {
 		header.Set("Content-Length", strconv.FormatInt(backup.Size, 10))
 	}

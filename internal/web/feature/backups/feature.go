@@ -38,7 +38,9 @@ func routes(h handlers) []web.Route {
 			Scope:   access.Admin, Status: http.StatusNoContent, Needs: "backups",
 			Handle: h.deleteBackup},
 		web.PageRoute("/admin/backups", "pages.backups", "Backups.", access.Read, h.backupsPage),
-		web.FormRoute("/admin/backups/:id/delete", "backups.delete", "Delete a backup.", access.Admin, h.deleteBackupByForm).Requires("backups"),
-		web.FormRoute("/admin/backups/:id/restore", "backups.restore", "Restore a backup.", access.Admin, h.restoreByForm).Requires("backups"),
+		web.FormRoute("/admin/backups/:id/delete", "backups.delete", "Delete a backup.", access.Admin,
+			h.deleteBackupByForm).Requires("backups"),
+		web.FormRoute("/admin/backups/:id/restore", "backups.restore", "Restore a backup.", access.Admin,
+			h.restoreByForm).Requires("backups"),
 	}
 }

@@ -18,7 +18,8 @@ func (h handlers) overview(r *web.Request) (web.Summary, error) {
 		r.Log().Error("backups not listed", "event", "backup.list_failed", "error", err)
 	}
 	if err != nil || list.Unavailable != "" {
-		summary.Warnings = append(summary.Warnings, web.Warning{Key: "backups.unavailable.short", Path: "/admin/backups"})
+		summary.Warnings = append(summary.Warnings, web.Warning{Key: "backups.unavailable.short",
+			Path: "/admin/backups"})
 	}
 	summary.Pending = !ready && err == nil
 	last := lastGood(list.Items)

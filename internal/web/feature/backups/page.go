@@ -23,7 +23,8 @@ import (
 type Restorer interface {
 	PlanRestore(ctx context.Context, id string, part RestorePart) (RestorePlan, error)
 	// RestoreBackup enqueues the restore.
-	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string, allow RestoreAllowance) (jobs.Receipt, error)
+	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string, allow RestoreAllowance) (
+		jobs.Receipt, error)
 }
 
 // RestoreAllowance is what a person allows beside the usual.
@@ -150,11 +151,14 @@ func backupPlot(lang locale.Printer, list []Backup) template.HTML {
 	}
 	sorted := slices.Clone(list)
 	slices.SortFunc(sorted, func(a, b Backup) int { return a.CreatedAt.Compare(b.CreatedAt) })
-	d := chart.Chart{Name: lang.Text("backups.plot", len(sorted)), First: sorted[0].CreatedAt.UTC().Format("2006-01-02"), Last: sorted[len(sorted)-1].CreatedAt.UTC().Format("2006-01-02")}
+	d := chart.Chart{Name: lang.Text("backups.plot", len(sorted)),
+		First: sorted[0].CreatedAt.UTC().Format("2006-01-02"), Last: sorted[len(sorted)-1].CreatedAt.UTC().Format(
+			"2006-01-02")}
 	var top int64
 	for _, b := range sorted {
 		top = max(top, b.Size)
-		shape := chart.Bar{Label: b.CreatedAt.UTC().Format("2006-01-02 15:04") + ": " + format.Bytes(b.Size), Low: float64(b.Size)}
+		shape := chart.Bar{Label: b.CreatedAt.UTC().Format("2006-01-02 15:04") + ": " + format.Bytes(b.Size),
+			Low: float64(b.Size)}
 		if b.Status != "complete" {
 			shape.Low, shape.High = 0, shape.Low
 		}
@@ -179,7 +183,8 @@ func (h handlers) backupNamed(r *web.Request) (Backup, error) {
 			return b, nil
 		}
 	}
-	return Backup{}, fmt.Errorf("the backup %s: %w", id, cmp.Or(err, jobs.ErrNotFound)) // it may lie where nobody answers
+	// it may lie where nobody answers
+	return Backup{}, fmt.Errorf("the backup %s: %w", id, cmp.Or(err, jobs.ErrNotFound))
 }
 
 func (h handlers) deleteBackupByForm(r *web.Request) error {
@@ -187,7 +192,8 @@ func (h handlers) deleteBackupByForm(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := r.Sure(r.Text("backups.delete.ask", b.ID, format.Bytes(b.Size), b.CreatedAt.UTC().Format("2006-01-02 15:04")), "delete"); !yes || err != nil {
+	if yes, err := r.Sure(r.Text("backups.delete.ask", b.ID, format.Bytes(b.Size),
+		b.CreatedAt.UTC().Format("2006-01-02 15:04")), "delete"); !yes || err != nil {
 		return err
 	}
 	if err := h.port.DeleteBackup(r.Ctx(), b.ID); err != nil {
@@ -216,7 +222,8 @@ func (h handlers) restoreByForm(r *web.Request) error {
 	if err := r.MayRunType(restoreKind); err != nil {
 		return err
 	}
-	allow := RestoreAllowance{Unknown: r.FormValue(boxUnknown) == "yes", Executable: r.FormValue(boxExecutable) == "yes"}
+	allow := RestoreAllowance{Unknown: r.FormValue(boxUnknown) == "yes",
+		Executable: r.FormValue(boxExecutable) == "yes"}
 	receipt, err := restorer.RestoreBackup(r.Ctx(), b.ID, part, plan.Confirm, allow)
 	if err != nil {
 		return fmt.Errorf("restoring %s: %w", b.ID, err)
@@ -234,7 +241,8 @@ const (
 // boxes are what a person must or may tick.
 func (p RestorePlan) boxes(lang locale.Printer) (boxes []web.Box) {
 	if p.Untrusted != "" {
-		boxes = append(boxes, web.Box{Name: boxUnknown, Text: lang.Text("backups.restore.unknown", p.Untrusted), Required: true})
+		boxes = append(boxes, web.Box{Name: boxUnknown, Text: lang.Text("backups.restore.unknown", p.Untrusted),
+			Required: true})
 	}
 	if p.Executable > 0 || p.Unread {
 		boxes = append(boxes, web.Box{Name: boxExecutable, Text: lang.Text("backups.restore.executable", p.Executable)})

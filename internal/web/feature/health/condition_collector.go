@@ -22,20 +22,26 @@ func newConditionCollector(p Ports, log *slog.Logger) *conditionCollector {
 		return prometheus.NewDesc("cmsjobs_"+name, help, labels, nil)
 	}
 	return &conditionCollector{ports: p, log: log,
-		condition:          desc("condition", "Whether a condition holds (1) or not (0).", "name", "severity"),
-		workers:            desc("workers", "Live workers of the installation."),
-		schedulers:         desc("schedulers", "Live schedulers of the installation."),
-		circuit:            desc("breaker_open", "Whether the circuit breaker of a dependency is open (1) or closed (0).", "dependency"),
-		success:            desc("schedule_last_success_timestamp_seconds", "When a schedule entry's job last completed; 0 when it never did.", "schedule"),
-		backedUp:           desc("backup_last_success_timestamp_seconds", "When the last complete backup ended; 0 when there was none."),
-		verified:           desc("backup_last_verified_timestamp_seconds", "When a backup was last verified; 0 when none was."),
-		backupBytes:        desc("backup_bytes", "Size of the last complete backup."),
-		verificationFailed: desc("backup_last_proof_failed", "1 when the newest verification of a backup found it bad.")}
+		condition:  desc("condition", "Whether a condition holds (1) or not (0).", "name", "severity"),
+		workers:    desc("workers", "Live workers of the installation."),
+		schedulers: desc("schedulers", "Live schedulers of the installation."),
+		circuit: desc("breaker_open", "Whether the circuit breaker of a dependency is open (1) or closed "+
+			"(0).", "dependency"),
+		success: desc("schedule_last_success_timestamp_seconds", "When a schedule entry's job last "+
+			"completed; 0 when it never did.", "schedule"),
+		backedUp: desc("backup_last_success_timestamp_seconds", "When the last complete backup ended; 0 "+
+			"when there was none."),
+		verified: desc("backup_last_verified_timestamp_seconds", "When a backup was last verified; 0 when "+
+			"none was."),
+		backupBytes: desc("backup_bytes", "Size of the last complete backup."),
+		verificationFailed: desc("backup_last_proof_failed",
+			"1 when the newest verification of a backup found it bad.")}
 }
 
 // Describe implements prometheus.Collector.
 func (k *conditionCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{k.condition, k.workers, k.schedulers, k.circuit, k.success, k.backedUp, k.verified, k.backupBytes, k.verificationFailed} {
+	for _, d := range []*prometheus.Desc{k.condition, k.workers, k.schedulers, k.circuit, k.success, k.backedUp,
+		k.verified, k.backupBytes, k.verificationFailed} {
 		ch <- d
 	}
 }

@@ -49,8 +49,11 @@ func (h handlers) ready(req *web.Request) error {
 	answer := Health{Status: "ok", Version: req.Version()}
 	asked := strings.FieldsFunc(req.QueryParam("check"), func(r rune) bool { return r == ',' })
 	for _, name := range asked {
-		if !slices.Contains(h.ConditionNames, name) && !slices.ContainsFunc(h.Ready, func(k Check) bool { return k.Name == name }) {
-			return web.RefuseField(http.StatusBadRequest, "check", "There is no check %q. There are: %s.", name, strings.Join(h.ConditionNames, ", "))
+		if !slices.Contains(h.ConditionNames, name) && !slices.ContainsFunc(h.Ready, func(k Check) bool {
+			return k.Name == name
+		}) {
+			return web.RefuseField(http.StatusBadRequest, "check", "There is no check %q. There are: %s.", name,
+				strings.Join(h.ConditionNames, ", "))
 		}
 	}
 	wanted := func(name string) bool { return len(asked) == 0 || slices.Contains(asked, name) }

@@ -47,7 +47,8 @@ func fewQueues(list []jobs.QueueStats) []jobs.QueueStats {
 	slices.SortStableFunc(list, func(a, b jobs.QueueStats) int { return cmp.Compare(all(b), all(a)) })
 	few := slices.Clone(list[:maxQueueLabels])
 	others := list[maxQueueLabels:]
-	if i := slices.IndexFunc(few, func(s jobs.QueueStats) bool { return s.Queue == otherLabel }); i >= 0 { // a queue that has this very name
+	// a queue that has this very name
+	if i := slices.IndexFunc(few, func(s jobs.QueueStats) bool { return s.Queue == otherLabel }); i >= 0 {
 		others = append(others, few[i])
 		few = slices.Delete(few, i, i+1)
 	}

@@ -45,7 +45,8 @@ func NewMetrics(version string, known func(string) bool) *Metrics {
 		return v
 	}
 	histogram := func(name, help string, buckets []float64, labels ...string) *prometheus.HistogramVec {
-		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cmsjobs_" + name, Help: help, Buckets: buckets}, labels)
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: "cmsjobs_" + name, Help: help,
+			Buckets: buckets}, labels)
 		r.MustRegister(v)
 		return v
 	}
@@ -53,10 +54,12 @@ func NewMetrics(version string, known func(string) bool) *Metrics {
 	m.processed = counter("jobs_processed_total", "Runs that ended in this process.", "queue", "type", "outcome")
 	m.duration = histogram("job_duration_seconds", "How long runs took.", durationBuckets, "type")
 	m.wait = histogram("job_wait_seconds", "From the moment a job was due to its start.", waitBuckets, "type")
-	m.stalled = counter("stalled_jobs_total", "Jobs taken over from a worker that died or was cut off.").WithLabelValues()
+	m.stalled = counter("stalled_jobs_total", "Jobs taken over from a worker that died or was cut off.").
+		WithLabelValues()
 	m.scheduleMissed = counter("schedule_missed_total", "Ticks that passed without a job.", "schedule")
 	m.mailSent = counter("mail_sent_total", "Recipients of mail by outcome, each try.", "outcome")
-	gauge("build_info", "Version of the program, always 1.", "version", "goversion").WithLabelValues(version, runtime.Version()).Set(1)
+	gauge("build_info", "Version of the program, always 1.", "version", "goversion").WithLabelValues(version,
+		runtime.Version()).Set(1)
 	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }

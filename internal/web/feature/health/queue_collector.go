@@ -36,9 +36,11 @@ const (
 func newQueueCollector(cfg web.Config, workers Workers) *queueCollector {
 	return &queueCollector{cfg: cfg, workers: workers,
 		jobs: prometheus.NewDesc("cmsjobs_queue_jobs", "Jobs in a queue by status.", []string{"queue", "status"}, nil),
-		wait: prometheus.NewDesc("cmsjobs_queue_latency_seconds", "How long the oldest due job of a queue has waited.", []string{"queue"}, nil),
-		busy: prometheus.NewDesc("cmsjobs_jobs_in_progress", "Runs going on in all live workers.", []string{"type"}, nil),
-		up:   prometheus.NewDesc("cmsjobs_database_up", "Whether the queue's figures could be read.", nil, nil)}
+		wait: prometheus.NewDesc("cmsjobs_queue_latency_seconds", "How long the oldest due job of a queue has waited.",
+			[]string{"queue"}, nil),
+		busy: prometheus.NewDesc("cmsjobs_jobs_in_progress", "Runs going on in all live workers.", []string{"type"},
+			nil),
+		up: prometheus.NewDesc("cmsjobs_database_up", "Whether the queue's figures could be read.", nil, nil)}
 }
 
 // Describe implements prometheus.Collector.
@@ -58,7 +60,8 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	ch <- prometheus.MustNewConstMetric(q.up, prometheus.GaugeValue, up)
 	for _, s := range fewQueues(stats.Queues) {
-		for status, n := range map[string]int64{"queued": s.Queued, "delayed": s.Delayed, "processing": s.Processing, "foreign": s.Foreign} {
+		for status, n := range map[string]int64{"queued": s.Queued, "delayed": s.Delayed, "processing": s.Processing,
+			"foreign": s.Foreign} {
 			ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(n), s.Queue, status)
 		}
 		ch <- prometheus.MustNewConstMetric(q.wait, prometheus.GaugeValue, s.Oldest.Seconds(), s.Queue)

@@ -52,9 +52,13 @@ func (h handlers) answerJobs(req *web.Request, f jobs.Filter) error {
 	v := req.View()
 	switch dialect(req) {
 	case web.S2Compat:
-		return req.JSON(http.StatusOK, ops.Listed(list, p, func(r jobs.Record) compat.S2Job { return compat.S2(v.Job(r)) }))
+		return req.JSON(http.StatusOK, ops.Listed(list, p, func(r jobs.Record) compat.S2Job {
+			return compat.S2(v.Job(r))
+		}))
 	case web.PocketBaseCompat:
-		return req.JSON(http.StatusOK, ops.Listed(list, p, func(r jobs.Record) compat.S1Job { return compat.S1(v.Job(r)) }))
+		return req.JSON(http.StatusOK, ops.Listed(list, p, func(r jobs.Record) compat.S1Job {
+			return compat.S1(v.Job(r))
+		}))
 	default:
 		return req.JSON(http.StatusOK, ops.Listed(list, p, v.Job))
 	}

@@ -63,29 +63,33 @@ const bulkInline = 1000
 
 // RegisterBulk lets a worker do large changes, each ordered once.
 func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c ops.Mutator) {
-	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Service}, Bulk, func(ctx context.Context, _ jobs.Job, p BulkPayload) error {
-		f, err := p.Filter.Parse(p.At)
-		if err != nil {
-			return jobs.Permanent(err)
-		}
-		chosen := web.Narrow(f, p.Only, p.Except)
-		allow, refused := web.AllowRows(r, p.Admin)
-		chosen.Allow = allow
-		changed, err := change(ctx, c, p.Action, chosen, p.Count)
-		if err != nil {
-			return err
-		}
-		return errors.Join(jobs.UseOrder(ctx), jobs.SetResult(ctx, BulkResult{changed, int64(len(refused))}))
-	})
+	jobs.HandleInternal(r, jobs.Internal{Book: book, Maker: jobs.Service}, Bulk,
+		func(ctx context.Context, _ jobs.Job, p BulkPayload) error {
+			f, err := p.Filter.Parse(p.At)
+			if err != nil {
+				return jobs.Permanent(err)
+			}
+			chosen := web.Narrow(f, p.Only, p.Except)
+			allow, refused := web.AllowRows(r, p.Admin)
+			chosen.Allow = allow
+			changed, err := change(ctx, c, p.Action, chosen, p.Count)
+			if err != nil {
+				return err
+			}
+			return errors.Join(jobs.UseOrder(ctx), jobs.SetResult(ctx, BulkResult{changed, int64(len(refused))}))
+		})
 }
 
 // change does the action with what somebody may change of a filter, until limit
 // jobs are changed, and reports how far it is.
-func change(ctx context.Context, c ops.Mutator, action ops.Action, chosen web.RunnableJobs, limit int64) (int64, error) {
+func change(ctx context.Context, c ops.Mutator, action ops.Action, chosen web.RunnableJobs, limit int64) (int64,
+	error) {
 	if chosen.None {
 		return 0, nil
 	}
-	return ops.Actions{Change: c}.Many(ctx, action, chosen.Filter, limit, func(done int64) { jobs.Report(ctx, done, limit, string(action)) })
+	return ops.Actions{Change: c}.Many(ctx, action, chosen.Filter, limit, func(done int64) {
+		jobs.Report(ctx, done, limit, string(action))
+	})
 }
 
 func (h handlers) bulk(req *web.Request) error {
@@ -95,7 +99,8 @@ func (h handlers) bulk(req *web.Request) error {
 	}
 	action, known := ops.ParseAction(r.Action)
 	if !known {
-		return web.RefuseField(http.StatusUnprocessableEntity, "action", "The action is retry, delete, cancel or run_now, not %q.", redact.Clip(r.Action, 40))
+		return web.RefuseField(http.StatusUnprocessableEntity, "action", "The action is retry, delete, cancel or "+
+			"run_now, not %q.", redact.Clip(r.Action, 40))
 	}
 	return h.changeMany(req, action, r.BulkSelection)
 }
@@ -131,7 +136,8 @@ func (h handlers) changed(req *web.Request, action ops.Action, selection BulkSel
 		return ops.Changed{}, err
 	}
 	if selection.Empty() && !selection.All {
-		return ops.Changed{}, web.Refuse(http.StatusUnprocessableEntity, `The selection is empty. To choose all jobs say so: {"all": true}.`)
+		return ops.Changed{}, web.Refuse(http.StatusUnprocessableEntity,
+			`The selection is empty. To choose all jobs say so: {"all": true}.`)
 	}
 	f, none := ops.Selected(action, f)
 	if none {
@@ -154,8 +160,11 @@ func (h handlers) changed(req *web.Request, action ops.Action, selection BulkSel
 		return answer, nil
 	}
 	if _, registered := req.Registry().Lookup(Bulk.Name); registered && count > bulkInline && h.Inline == nil {
-		receipts, err := req.Enqueuer().Enqueue(ctx, Bulk.New(BulkPayload{Action: action, Filter: selection.Filter, At: req.Now(), By: req.Caller().Name, Count: count,
-			Only: chosen.Only, Except: chosen.Except, Admin: req.Caller().Scopes.Has(access.Admin)}))
+		receipts,
+			err := req.Enqueuer().Enqueue(ctx,
+			Bulk.New(BulkPayload{Action: action, Filter: selection.Filter, At: req.Now(), By: req.Caller().Name,
+				Count: count,
+				Only:  chosen.Only, Except: chosen.Except, Admin: req.Caller().Scopes.Has(access.Admin)}))
 		if err != nil {
 			return answer, fmt.Errorf("enqueuing the change: %w", err)
 		}
@@ -171,7 +180,8 @@ func (h handlers) changed(req *web.Request, action ops.Action, selection BulkSel
 
 // countChosen counts the jobs that are to be changed, and those of the whole
 // selection that are left out.
-func (h handlers) countChosen(req *web.Request, whole jobs.Filter, chosen web.RunnableJobs) (count, leftOut int64, err error) {
+func (h handlers) countChosen(req *web.Request, whole jobs.Filter, chosen web.RunnableJobs) (count, leftOut int64,
+	err error) {
 	if !chosen.None {
 		if count, err = req.Ledger().Count(req.Ctx(), chosen.Filter); err != nil || chosen.Whole() {
 			return count, 0, err
@@ -188,5 +198,6 @@ func (h handlers) clearQueue(req *web.Request) error {
 		return err
 	}
 	dry := req.QueryParam("dry_run")
-	return h.changeMany(req, ops.Cancel, BulkSelection{Filter: ops.Filter{Queue: []string{name}}, DryRun: dry == "1" || dry == "true"})
+	return h.changeMany(req, ops.Cancel, BulkSelection{Filter: ops.Filter{Queue: []string{name}}, DryRun: dry == "1" ||
+		dry == "true"})
 }

@@ -92,7 +92,8 @@ func inWordsOfS1(p *web.Problem) *web.Problem {
 	renamed := *p
 	renamed.Errors = nil
 	for _, field := range p.Errors {
-		renamed.Errors = append(renamed.Errors, web.FieldProblem{Field: compat.Field(field.Field), Detail: field.Detail})
+		renamed.Errors = append(renamed.Errors, web.FieldProblem{Field: compat.Field(field.Field),
+			Detail: field.Detail})
 	}
 	return &renamed
 }
@@ -105,7 +106,8 @@ func (h handlers) enqueueBatch(req *web.Request) error {
 		return err
 	}
 	if len(request.Jobs) == 0 || len(request.Jobs) > maxBatch {
-		return web.RefuseField(http.StatusUnprocessableEntity, "jobs", "A batch has 1 to %d jobs, not %d.", maxBatch, len(request.Jobs))
+		return web.RefuseField(http.StatusUnprocessableEntity, "jobs", "A batch has 1 to %d jobs, not %d.", maxBatch,
+			len(request.Jobs))
 	}
 	if h.Inline != nil {
 		return web.Refuse(http.StatusConflict, "Jobs are disabled: enqueue them one by one, each runs at once.")
@@ -135,12 +137,15 @@ func (h handlers) enqueueBatch(req *web.Request) error {
 // newJob turns a request into a job, or says what is wrong with it.
 func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) {
 	if r.Type == "" {
-		return jobs.Spec{}, web.RefuseField(http.StatusUnprocessableEntity, "type", `A job needs a type: {"type": "sitemap.generate"}.`)
+		return jobs.Spec{}, web.RefuseField(http.StatusUnprocessableEntity, "type",
+			`A job needs a type: {"type": "sitemap.generate"}.`)
 	}
 	req.Audit("", redact.Clip(r.Type, 191))
 	entry, ok := req.Registry().Lookup(r.Type)
 	if !ok {
-		return jobs.Spec{}, web.RefuseField(http.StatusUnprocessableEntity, "type", "There is no type %q here. Known are %s.", redact.Clip(r.Type, 60), strings.Join(req.Registry().Types(), ", "))
+		return jobs.Spec{}, web.RefuseField(http.StatusUnprocessableEntity, "type",
+			"There is no type %q here. Known are %s.", redact.Clip(r.Type, 60),
+			strings.Join(req.Registry().Types(), ", "))
 	}
 	if err := req.MayEnqueue(entry.Type, r.Payload); err != nil {
 		return jobs.Spec{}, err
@@ -148,7 +153,8 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	if err := h.queues.allow(req, r.Queue); err != nil {
 		return jobs.Spec{}, err
 	}
-	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority, UniqueKey: r.UniqueKey, UUID: r.ID}
+	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority,
+		UniqueKey: r.UniqueKey, UUID: r.ID}
 	var err error
 	if n.Metadata, err = h.metadata(req, r.Metadata); err != nil {
 		return n, err
@@ -189,7 +195,8 @@ func limits(n *jobs.Spec, r EnqueueRequest) error {
 	}
 	if n.UUID != "" {
 		if _, err := uuid.Parse(n.UUID); err != nil || len(n.UUID) != 36 {
-			return web.RefuseField(http.StatusUnprocessableEntity, "id", "id must be a UUID as 9b2d7a52-9c0e-4d3e-8f6b-2f7a0c1d5e11.")
+			return web.RefuseField(http.StatusUnprocessableEntity, "id", "id must be a UUID as "+
+				"9b2d7a52-9c0e-4d3e-8f6b-2f7a0c1d5e11.")
 		}
 	}
 	return nil

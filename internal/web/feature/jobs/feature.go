@@ -47,7 +47,8 @@ type handlers struct {
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
 	h := handlers{p, &queueNames{}}
-	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
+	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{
+		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
 		Routes: append(append(h.apiRoutes(), h.failedRoutes()...), h.pageRoutes()...)}
 }
 
@@ -65,8 +66,10 @@ func (h handlers) pageRoutes() []web.Route {
 		web.FormRoute("/admin/jobs/:id/again", "jobs.requeue", "Run a job again.", operate, h.againByForm),
 		web.FormRoute("/admin/jobs/:id/cancel", "jobs.cancel", "Cancel a job.", operate, h.cancelByForm),
 		web.FormRoute("/admin/jobs/:id/delete", "jobs.delete", "Delete a failed job.", operate, h.deleteByForm),
-		web.PageRoute("/admin/jobs/:id/edit", "pages.edit", "Run a job again with another payload.", operate, h.editPage),
-		web.FormRoute("/admin/jobs/:id/edit", "jobs.enqueue", "Run a job again with another payload.", operate, h.runEdited),
+		web.PageRoute("/admin/jobs/:id/edit", "pages.edit", "Run a job again with another payload.", operate,
+			h.editPage),
+		web.FormRoute("/admin/jobs/:id/edit", "jobs.enqueue", "Run a job again with another payload.", operate,
+			h.runEdited),
 		web.PageRoute("/admin/enqueue", "pages.enqueue", "Enqueue a job.", enqueue, h.enqueuePage),
 		web.FormRoute("/admin/enqueue", "jobs.enqueue", "Enqueue a job.", enqueue, h.enqueueByForm),
 		web.PageRoute("/admin/failed", "pages.failed", "Failed jobs by cause.", read, h.failedPage),

@@ -92,15 +92,18 @@ func (h handlers) throughput(req *web.Request) error {
 	}
 	step, err := time.ParseDuration(cmp.Or(req.QueryParam("step"), "15m"))
 	if err != nil || step < time.Second || now.Sub(since) > maxSteps*step {
-		return web.RefuseField(http.StatusBadRequest, "step", "step is a length like 15m, from 1s, and gives %d steps at most.", maxSteps)
+		return web.RefuseField(http.StatusBadRequest, "step", "step is a length like 15m, from 1s, and gives %d "+
+			"steps at most.", maxSteps)
 	}
 	list, err := req.History().Throughput(req.Ctx(), since, step)
 	if err != nil {
 		return fmt.Errorf("counting runs: %w", err)
 	}
-	return req.JSON(http.StatusOK, ThroughputView{step.Milliseconds(), ops.Each(list, func(t jobs.Throughput) ThroughputItem {
-		return ThroughputItem{ops.UTC(t.At), t.Completed, t.FailedAttempts, t.Failed, t.Duration.Milliseconds(), t.Wait.Milliseconds()}
-	})})
+	return req.JSON(http.StatusOK, ThroughputView{
+		step.Milliseconds(), ops.Each(list, func(t jobs.Throughput) ThroughputItem {
+			return ThroughputItem{ops.UTC(t.At), t.Completed, t.FailedAttempts, t.Failed, t.Duration.Milliseconds(),
+				t.Wait.Milliseconds()}
+		})})
 }
 
 func (h handlers) explainJob(req *web.Request) error {
@@ -117,7 +120,8 @@ func (h handlers) explainJob(req *web.Request) error {
 
 // snapshot collects what an explanation depends on.
 func (h handlers) snapshot(req *web.Request, r jobs.Record) (explain.Snapshot, error) {
-	e := ops.Explainer{Ledger: req.Ledger(), Registry: req.Registry(), Now: req.Now, Breakers: h.Breakers, JobsDisabled: h.Inline != nil}
+	e := ops.Explainer{Ledger: req.Ledger(), Registry: req.Registry(), Now: req.Now, Breakers: h.Breakers,
+		JobsDisabled: h.Inline != nil}
 	if h.Workers != nil {
 		e.Workers = h.Workers.Workers
 	}

@@ -59,7 +59,8 @@ func (i inlineExecutor) one(ctx context.Context, n jobs.Spec) (result json.RawMe
 	ctx, cancel := context.WithTimeoutCause(jobs.WithRun(ctx, run), entry.Policy.Timeout, jobs.ErrTimeout)
 	defer cancel()
 	now := i.now()
-	job := jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: n.Queue, Data: n.Data, Metadata: n.Metadata, Attempt: 1, MaxAttempts: 1, Priority: n.Priority, RunAt: now, EnqueuedAt: now}
+	job := jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: n.Queue, Data: n.Data, Metadata: n.Metadata, Attempt: 1,
+		MaxAttempts: 1, Priority: n.Priority, RunAt: now, EnqueuedAt: now}
 	if job.UUID == "" {
 		job.UUID = uuid.NewString()
 	}

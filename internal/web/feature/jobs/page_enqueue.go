@@ -99,7 +99,8 @@ func (h handlers) enqueueByForm(req *web.Request) error {
 	for i := range v.Fields {
 		v.Fields[i].Value = req.FormValue("p." + v.Fields[i].Name)
 	}
-	v.More, v.Queue, v.Delay, v.Priority = req.FormValue("more"), req.FormValue("queue"), req.FormValue("delay"), req.FormValue("priority")
+	v.More, v.Queue, v.Delay, v.Priority = req.FormValue("more"), req.FormValue("queue"), req.FormValue("delay"),
+		req.FormValue("priority")
 	answer, err := h.enqueueForm(req, v)
 	if err == nil {
 		return req.Back("/admin/jobs/"+answer.ID, "enqueue.done")
@@ -126,7 +127,8 @@ func (h handlers) enqueueForm(req *web.Request, v enqueuePageData) (ops.Enqueued
 			continue
 		}
 		if *field.into, err = strconv.Atoi(strings.TrimSpace(field.text)); err != nil {
-			return ops.Enqueued{}, web.RefuseField(http.StatusUnprocessableEntity, name, "%s must be a whole number, not %q.", name, redact.Clip(field.text, 40))
+			return ops.Enqueued{}, web.RefuseField(http.StatusUnprocessableEntity, name,
+				"%s must be a whole number, not %q.", name, redact.Clip(field.text, 40))
 		}
 	}
 	n, err := h.newJob(req, r)
@@ -142,7 +144,8 @@ func assemble(fields []payloadField, more string) (json.RawMessage, error) {
 	payload := map[string]json.RawMessage{}
 	if strings.TrimSpace(more) != "" {
 		if err := json.Unmarshal([]byte(more), &payload); err != nil || payload == nil {
-			return nil, web.RefuseField(http.StatusUnprocessableEntity, "more", "The further fields must be a JSON object.")
+			return nil, web.RefuseField(http.StatusUnprocessableEntity, "more", "The further fields must be a JSON "+
+				"object.")
 		}
 	}
 	for _, f := range fields {
@@ -155,7 +158,8 @@ func assemble(fields []payloadField, more string) (json.RawMessage, error) {
 			payload[f.Name] = quoted(f.Value)
 		default:
 			if !json.Valid([]byte(value)) {
-				return nil, web.RefuseField(http.StatusUnprocessableEntity, f.Name, "%s must be %s.", f.Name, map[string]string{"number": "a number", "flag": "true or false", "json": "JSON"}[f.Shape])
+				return nil, web.RefuseField(http.StatusUnprocessableEntity, f.Name, "%s must be %s.", f.Name,
+					map[string]string{"number": "a number", "flag": "true or false", "json": "JSON"}[f.Shape])
 			}
 			payload[f.Name] = json.RawMessage(value)
 		}

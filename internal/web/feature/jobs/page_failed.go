@@ -36,7 +36,8 @@ func (h handlers) failedPage(req *web.Request) error {
 	}
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	ctx := req.Ctx()
-	v := failedPageData{Filter: req.WrittenFilter(), Types: req.Registry().Types(), Cause: redact.Clip(req.QueryParam("cause"), 191)}
+	v := failedPageData{Filter: req.WrittenFilter(), Types: req.Registry().Types(),
+		Cause: redact.Clip(req.QueryParam("cause"), 191)}
 	v.Query = v.Filter.Query().Encode()
 	stats, err := req.Stats()
 	if err != nil {
@@ -74,7 +75,8 @@ func (h handlers) canary(req *web.Request) error {
 		return web.RefuseField(http.StatusUnprocessableEntity, "cause", "Name the cause whose job is to be tried.")
 	}
 	ctx := req.Ctx()
-	list, err := req.Ledger().Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Cause: cause}, jobs.Page{Limit: 1, Uncounted: true})
+	list, err := req.Ledger().Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusFailed}, Cause: cause},
+		jobs.Page{Limit: 1, Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("looking for a failed job: %w", err)
 	}
@@ -123,7 +125,8 @@ func (h handlers) exportFailed(req *web.Request) error {
 		if written += len(list.Items); list.Next == "" || written >= exportLimit {
 			return nil
 		}
-		if list, err = req.Ledger().Jobs(ctx, f, jobs.Page{Limit: req.PageLimit(), Cursor: list.Next, Uncounted: true}); err != nil {
+		if list, err = req.Ledger().Jobs(ctx, f, jobs.Page{Limit: req.PageLimit(), Cursor: list.Next,
+			Uncounted: true}); err != nil {
 			req.Log().Error("export of failed jobs aborted", "event", "web.export_failed", "error", err)
 			panic(http.ErrAbortHandler) // a whole file must not be taken for it
 		}

@@ -70,7 +70,8 @@ func (h handlers) jobPage(req *web.Request) error {
 		v.Lines = req.View().Lines(v.Lines)
 	}
 	if req.May(access.Admin) {
-		auditEntries, err := req.Gate().Store.AuditEntries(ctx, access.AuditFilter{Target: ops.IDOf(r)}, jobs.Page{Limit: pageAuditEntries})
+		auditEntries, err := req.Gate().Store.AuditEntries(ctx, access.AuditFilter{Target: ops.IDOf(r)},
+			jobs.Page{Limit: pageAuditEntries})
 		if err != nil {
 			return err
 		}
@@ -90,7 +91,8 @@ func (h handlers) jobPage(req *web.Request) error {
 // masked: the reader puts their own there.
 func copies(base string, j ops.JobView) []copyText {
 	payload := string(j.Payload)
-	request, err := json.Marshal(map[string]json.RawMessage{"type": quoted(j.Type), "queue": quoted(j.Queue), "payload": j.Payload})
+	request, err := json.Marshal(map[string]json.RawMessage{"type": quoted(j.Type), "queue": quoted(j.Queue),
+		"payload": j.Payload})
 	if err != nil {
 		return nil
 	}
@@ -103,9 +105,13 @@ func copies(base string, j ops.JobView) []copyText {
 		return "'" + strings.NewReplacer(`\`, `\\`, `'`, `\'`).Replace(text) + "'"
 	}
 	return []copyText{
-		{"curl", "curl -X POST " + shell(base+"/api/v1/jobs") + " \\\n  -H \"Authorization: Bearer $CMSJOBS_TOKEN\" \\\n  -H 'Content-Type: application/json' \\\n  -d " + shell(string(request))},
-		{"SQL", "INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at)\nVALUES (" + sql(j.Queue) + ", " + sql(row) + ",\n  0, NULL, UNIX_TIMESTAMP(), UNIX_TIMESTAMP());"},
-		{"PHP", "DB::table('jobs')->insert([\n    'queue' => " + php(j.Queue) + ",\n    'payload' => " + php(row) + ",\n    'attempts' => 0,\n    'reserved_at' => null,\n    'available_at' => time(),\n    'created_at' => time(),\n]);"},
+		{"curl", "curl -X POST " + shell(base+"/api/v1/jobs") + " \\\n  -H \"Authorization: Bearer $CMSJOBS_TOKEN\" " +
+			"\\\n  -H 'Content-Type: application/json' \\\n  -d " + shell(string(request))},
+		{"SQL", "INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at)\nVALUES (" +
+			sql(j.Queue) + ", " + sql(row) + ",\n  0, NULL, UNIX_TIMESTAMP(), UNIX_TIMESTAMP());"},
+		{"PHP", "DB::table('jobs')->insert([\n    'queue' => " + php(j.Queue) + ",\n    'payload' => " + php(row) +
+			",\n    'attempts' => 0,\n    'reserved_at' => null,\n    'available_at' => time(),\n    'created_at' => " +
+			"time(),\n]);"},
 	}
 }
 
@@ -193,7 +199,8 @@ func (h handlers) runEdited(req *web.Request) error {
 	data, err := req.Unmask(r.Type, []byte(text), envelope.Data)
 	if err == nil {
 		var n jobs.Spec
-		if n, err = h.newJob(req, EnqueueRequest{Type: r.Type, Queue: r.Queue, Priority: r.Priority, Payload: data}); err == nil {
+		if n, err = h.newJob(req, EnqueueRequest{Type: r.Type, Queue: r.Queue, Priority: r.Priority,
+			Payload: data}); err == nil {
 			var answer ops.Enqueued
 			if _, answer, err = h.put(req, n); err == nil {
 				req.Audit(ops.IDOf(r), "edited, as "+answer.ID)
@@ -205,5 +212,6 @@ func (h handlers) runEdited(req *web.Request) error {
 	if ours {
 		return err
 	}
-	return req.Show(web.PageView{Name: "edit", Data: editPageData{req.View().Job(r), text, problem}, Ready: true, Status: status})
+	return req.Show(web.PageView{Name: "edit", Data: editPageData{req.View().Job(r), text, problem}, Ready: true,
+		Status: status})
 }

@@ -40,7 +40,8 @@ type bulkChoice struct{ Action, Key, Class string }
 var periods = []string{"1h", "24h", "168h", "720h"}
 
 func (h handlers) jobsPage(req *web.Request) error {
-	v := jobsPageData{Filter: req.WrittenFilter(), Types: req.Registry().Types(), Periods: periods, Cursor: req.QueryParam("cursor")}
+	v := jobsPageData{Filter: req.WrittenFilter(), Types: req.Registry().Types(), Periods: periods,
+		Cursor: req.QueryParam("cursor")}
 	v.Query = v.Filter.Query().Encode()
 	if len(v.Filter.Status) == 1 {
 		v.Status = v.Filter.Status[0]
@@ -86,7 +87,8 @@ func (v jobsPageData) Tab(status string) string {
 // does, else as far as counting is cheap.
 func countTabs(req *web.Request, f jobs.Filter, filtered bool, stats jobs.Stats) (map[string]int64, error) {
 	if !filtered {
-		return map[string]int64{string(jobs.StatusQueued): stats.Waiting(), string(jobs.StatusProcessing): stats.Processing, string(jobs.StatusCompleted): stats.Completed,
+		return map[string]int64{string(jobs.StatusQueued): stats.Waiting(),
+			string(jobs.StatusProcessing): stats.Processing, string(jobs.StatusCompleted): stats.Completed,
 			string(jobs.StatusFailed): stats.Failed, string(jobs.StatusCancelled): stats.Cancelled}, nil
 	}
 	counts := map[string]int64{}
@@ -102,7 +104,8 @@ func countTabs(req *web.Request, f jobs.Filter, filtered bool, stats jobs.Stats)
 }
 
 func (h handlers) listFor(req *web.Request, f jobs.Filter, v *jobsPageData) error {
-	list, err := req.Ledger().Jobs(req.Ctx(), f, jobs.Page{Limit: web.PageRows, Cursor: redact.Clip(v.Cursor, 500), Uncounted: true})
+	list, err := req.Ledger().Jobs(req.Ctx(), f, jobs.Page{Limit: web.PageRows, Cursor: redact.Clip(v.Cursor, 500),
+		Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing jobs: %w", err)
 	}
@@ -168,7 +171,8 @@ func (h handlers) bulkPage(req *web.Request) error {
 	}
 	action, known := ops.ParseAction(req.FormValue("action"))
 	if !known {
-		return web.RefuseField(http.StatusUnprocessableEntity, "action", "The action is retry, delete, cancel or run_now, not %q.", redact.Clip(req.FormValue("action"), 40))
+		return web.RefuseField(http.StatusUnprocessableEntity, "action", "The action is retry, delete, cancel or "+
+			"run_now, not %q.", redact.Clip(req.FormValue("action"), 40))
 	}
 	view := ops.FilterOf(form)
 	to := req.BackTo("/admin/jobs")
@@ -182,7 +186,8 @@ func (h handlers) bulkPage(req *web.Request) error {
 	if count == 0 {
 		return req.BackUndone(to, "bulk.none")
 	}
-	if yes, err := req.Sure(req.Printer().Text("bulk.ask."+string(action), format.Number(count), describe(req.Printer(), view)), ""); !yes || err != nil {
+	if yes, err := req.Sure(req.Printer().Text("bulk.ask."+string(action), format.Number(count),
+		describe(req.Printer(), view)), ""); !yes || err != nil {
 		return err
 	}
 	answer, err := h.changed(req, action, BulkSelection{Filter: view, All: true})

@@ -46,7 +46,8 @@ func (q *queueNames) allow(req *web.Request, name string) error {
 		}
 	}
 	if !q.known[name] && len(q.known) >= maxQueues {
-		return web.RefuseField(http.StatusUnprocessableEntity, "queue", "There are %d queues already, and %s is none of them. Use one that exists.", maxQueues, redact.Clip(name, 60))
+		return web.RefuseField(http.StatusUnprocessableEntity, "queue", "There are %d queues already, and %s is none "+
+			"of them. Use one that exists.", maxQueues, redact.Clip(name, 60))
 	}
 	q.known[name] = true
 	return nil

@@ -11,7 +11,9 @@ import (
 
 func (h handlers) listMail(r *web.Request) error {
 	q := MailQuery{Status: r.QueryParam("status"), Text: r.QueryParam("text")}
-	return web.AnswerList(r, "mail", shown(r.View()), func(p jobs.Page) (jobs.List[Mail], error) { return h.log.Mails(r.Ctx(), q, p) })
+	return web.AnswerList(r, "mail", shown(r.View()), func(p jobs.Page) (jobs.List[Mail], error) {
+		return h.log.Mails(r.Ctx(), q, p)
+	})
 }
 
 func (h handlers) showMail(r *web.Request) error {
@@ -53,9 +55,10 @@ func (h handlers) sendAgain(r *web.Request, id string) (jobs.Receipt, error) {
 }
 
 func (h handlers) listSuppressions(r *web.Request) error {
-	return web.AnswerList(r, "suppressions", func(s Suppression) Suppression { return s }, func(p jobs.Page) (jobs.List[Suppression], error) {
-		return h.suppressions.Suppressions(r.Ctx(), p)
-	})
+	return web.AnswerList(r, "suppressions", func(s Suppression) Suppression { return s },
+		func(p jobs.Page) (jobs.List[Suppression], error) {
+			return h.suppressions.Suppressions(r.Ctx(), p)
+		})
 }
 
 func (h handlers) suppress(r *web.Request) error {

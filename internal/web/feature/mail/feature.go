@@ -34,8 +34,10 @@ type handlers struct {
 
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
-	f := web.Feature{Name: "mail", Path: "/admin/mail", Files: files, Routes: routes(handlers{p.Log, p.Templates, p.Suppressions})}
-	for need, missing := range map[string]bool{needLog: p.Log == nil, needTemplates: p.Templates == nil, needSuppressions: p.Suppressions == nil} {
+	f := web.Feature{Name: "mail", Path: "/admin/mail", Files: files,
+		Routes: routes(handlers{p.Log, p.Templates, p.Suppressions})}
+	for need, missing := range map[string]bool{needLog: p.Log == nil, needTemplates: p.Templates == nil,
+		needSuppressions: p.Suppressions == nil} {
 		if missing {
 			f.Missing = append(f.Missing, need)
 		}
@@ -47,7 +49,8 @@ func routes(h handlers) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/v1/mail", Name: "mail.list",
 			Summary: "Mail that was sent or not, newest first.",
-			Scope:   access.Read, Query: append([]string{"status", "text"}, web.ListQuery()...), Answer: MailList{}, Needs: needLog,
+			Scope:   access.Read, Query: append([]string{"status", "text"}, web.ListQuery()...), Answer: MailList{},
+			Needs:  needLog,
 			Handle: h.listMail},
 		{Method: http.MethodGet, Path: "/api/v1/mail/:id", Name: "mail.show",
 			Summary: "One mail, with its body where bodies are kept.",
@@ -70,12 +73,18 @@ func routes(h handlers) []web.Route {
 			Scope:   access.Operate, Status: http.StatusNoContent, Needs: needSuppressions,
 			Handle: h.unsuppress},
 		web.PageRoute("/admin/mail", "pages.mail", "Mail.", access.Read, h.mailPage),
-		web.PageRoute("/admin/mail/templates", "pages.templates", "Mail templates, filled in with sample data.", access.Read, h.templatesPage),
-		web.PageRoute("/admin/mail/templates/body", "pages.templateBody", "A template's HTML.", access.Read, h.templateBody).Requires(needTemplates),
+		web.PageRoute("/admin/mail/templates", "pages.templates", "Mail templates, filled in with sample data.",
+			access.Read, h.templatesPage),
+		web.PageRoute("/admin/mail/templates/body", "pages.templateBody", "A template's HTML.", access.Read,
+			h.templateBody).Requires(needTemplates),
 		web.PageRoute("/admin/mail/:id", "pages.letter", "One mail.", access.Operate, h.mailShowPage).Requires(needLog),
-		web.PageRoute("/admin/mail/:id/preview", "pages.preview", "A mail's body.", access.Operate, h.preview).Requires(needLog),
-		web.FormRoute("/admin/mail/:id/resend", "mail.resend", "Send a mail again.", access.Operate, h.resendByForm).Requires(needLog),
-		web.FormRoute("/admin/suppressions", "suppressions.add", "Send an address no more mail.", access.Operate, h.suppressByForm).Requires(needSuppressions),
-		web.FormRoute("/admin/suppressions/remove", "suppressions.remove", "Send an address mail again.", access.Operate, h.unsuppressByForm).Requires(needSuppressions),
+		web.PageRoute("/admin/mail/:id/preview", "pages.preview", "A mail's body.", access.Operate,
+			h.preview).Requires(needLog),
+		web.FormRoute("/admin/mail/:id/resend", "mail.resend", "Send a mail again.", access.Operate,
+			h.resendByForm).Requires(needLog),
+		web.FormRoute("/admin/suppressions", "suppressions.add", "Send an address no more mail.", access.Operate,
+			h.suppressByForm).Requires(needSuppressions),
+		web.FormRoute("/admin/suppressions/remove", "suppressions.remove", "Send an address mail again.",
+			access.Operate, h.unsuppressByForm).Requires(needSuppressions),
 	}
 }

@@ -50,17 +50,20 @@ func class(status string) string {
 }
 
 func (h handlers) mailPage(r *web.Request) error {
-	v := mailPageData{Configured: h.log != nil, Status: r.QueryParam("status"), Text: redact.Clip(strings.ToValidUTF8(r.QueryParam("text"), ""), 191), Statuses: mailStatuses,
+	v := mailPageData{Configured: h.log != nil, Status: r.QueryParam("status"),
+		Text: redact.Clip(strings.ToValidUTF8(r.QueryParam("text"), ""), 191), Statuses: mailStatuses,
 		Suppressions: h.suppressions != nil, Templates: h.templates != nil, Cursor: r.QueryParam("cursor") != ""}
 	var live string
 	v.RunActions, live = r.RunActions(mailType)
 	ctx := r.Ctx()
 	if v.Configured {
-		list, err := h.log.Mails(ctx, MailQuery{Status: redact.Clip(v.Status, 40), Text: v.Text}, jobs.Page{Limit: web.PageRows, Cursor: redact.Clip(r.QueryParam("cursor"), 500)})
+		list, err := h.log.Mails(ctx, MailQuery{Status: redact.Clip(v.Status, 40), Text: v.Text},
+			jobs.Page{Limit: web.PageRows, Cursor: redact.Clip(r.QueryParam("cursor"), 500)})
 		if err != nil {
 			return fmt.Errorf("listing mail: %w", err)
 		}
-		v.Mails, v.Next = ops.Each(list.Items, shown(r.View())), web.NextPage("/admin/mail", url.Values{"status": {v.Status}, "text": {v.Text}}, list.Next)
+		v.Mails, v.Next = ops.Each(list.Items, shown(r.View())),
+			web.NextPage("/admin/mail", url.Values{"status": {v.Status}, "text": {v.Text}}, list.Next)
 	}
 	if v.Suppressions {
 		list, err := h.suppressions.Suppressions(ctx, jobs.Page{Limit: 100})
@@ -95,7 +98,8 @@ func (h handlers) mailShowPage(r *web.Request) error {
 // previewPolicy lets a mail's body have its own styles and pictures that are
 // in it; no script runs, nothing is loaded, no form is sent, and the document
 // is of no origin.
-const previewPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; base-uri 'none'; form-action 'none'; sandbox"
+const previewPolicy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; frame-ancestors 'self'; " +
+	"base-uri 'none'; form-action 'none'; sandbox"
 
 // framed answers with a mail's body, for a frame on our pages only.
 func framed(r *web.Request, body string) error {
@@ -136,10 +140,12 @@ func (h handlers) resendByForm(r *web.Request) error {
 func (h handlers) suppressByForm(r *web.Request) error {
 	address := strings.TrimSpace(r.FormValue("address"))
 	if len(address) < 3 || len(address) > 254 || !strings.Contains(address, "@") {
-		return web.RefuseField(http.StatusUnprocessableEntity, "address", "%q is no mail address.", redact.Clip(address, 80))
+		return web.RefuseField(http.StatusUnprocessableEntity, "address", "%q is no mail address.",
+			redact.Clip(address, 80))
 	}
 	r.Audit(address, "")
-	x := Suppression{Address: address, Reason: cmp.Or(redact.Clip(r.FormValue("reason"), 191), "by "+r.Caller().Name), CreatedAt: r.Now().UTC()}
+	x := Suppression{Address: address, Reason: cmp.Or(redact.Clip(r.FormValue("reason"), 191), "by "+r.Caller().Name),
+		CreatedAt: r.Now().UTC()}
 	if err := h.suppressions.Suppress(r.Ctx(), x); err != nil {
 		return fmt.Errorf("suppressing an address: %w", err)
 	}

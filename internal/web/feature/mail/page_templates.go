@@ -20,7 +20,8 @@ type templatePageData struct {
 
 // templatesPage may hold a frame of ours, the preview, and nothing else more.
 func (h handlers) templatesPage(r *web.Request) error {
-	v := templatePageData{Configured: h.templates != nil, Name: redact.Clip(r.QueryParam("name"), 191), Locale: redact.Clip(r.QueryParam("locale"), 12)}
+	v := templatePageData{Configured: h.templates != nil, Name: redact.Clip(r.QueryParam("name"), 191),
+		Locale: redact.Clip(r.QueryParam("locale"), 12)}
 	if v.Configured {
 		var err error
 		if v.Templates, err = h.templates.Templates(r.Ctx()); err != nil {

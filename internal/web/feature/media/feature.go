@@ -34,6 +34,7 @@ func routes(h handlers) []web.Route {
 			Scope:   access.Operate, Body: RegenerateRequest{}, Answer: web.Affected{}, Needs: "media",
 			Handle: h.regenerate},
 		web.PageRoute("/admin/media", "pages.media", "Media.", access.Read, h.mediaPage),
-		web.FormRoute("/admin/media/regenerate", "media.regenerate", "Make thumbnails again.", access.Operate, h.regenerateByForm).Requires("media"),
+		web.FormRoute("/admin/media/regenerate", "media.regenerate", "Make thumbnails again.", access.Operate,
+			h.regenerateByForm).Requires("media"),
 	}
 }

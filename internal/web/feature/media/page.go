@@ -31,10 +31,12 @@ func (h handlers) mediaPage(r *web.Request) error {
 	if v.Status, ready, err = web.Cached(r, "media", h.port.MediaStatus); err != nil {
 		return fmt.Errorf("counting pictures: %w", err)
 	}
-	if v.Waiting, err = r.Ledger().Count(ctx, jobs.Filter{Types: []string{mediaType}, Statuses: []jobs.Status{jobs.StatusQueued, jobs.StatusProcessing}}); err != nil {
+	if v.Waiting, err = r.Ledger().Count(ctx, jobs.Filter{Types: []string{mediaType}, Statuses: []jobs.Status{
+		jobs.StatusQueued, jobs.StatusProcessing}}); err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	failed, err := r.Ledger().Jobs(ctx, jobs.Filter{Types: []string{mediaType}, Statuses: []jobs.Status{jobs.StatusFailed}}, jobs.Page{Limit: 20, Uncounted: true})
+	failed, err := r.Ledger().Jobs(ctx, jobs.Filter{Types: []string{mediaType}, Statuses: []jobs.Status{
+		jobs.StatusFailed}}, jobs.Page{Limit: 20, Uncounted: true})
 	if err != nil {
 		return fmt.Errorf("listing failed jobs: %w", err)
 	}

@@ -40,5 +40,6 @@ type handlers struct{ Ports }
 func Feature(p Ports) web.Feature {
 	h := handlers{p}
 	return web.Feature{Name: "overview", Path: "/admin", Group: web.Queue, Files: files, Warm: warm,
-		Routes: []web.Route{web.PageRoute("/admin", "pages.overview", "Is anything working?", access.Read, h.overviewPage)}}
+		Routes: []web.Route{web.PageRoute("/admin", "pages.overview", "Is anything working?", access.Read,
+			h.overviewPage)}}
 }

@@ -68,7 +68,8 @@ func (s healthInputs) evaluate() healthStatus {
 		if x.Active {
 			level := map[bool]int{true: red, false: yellow}[x.Severity == web.Failing]
 			key := "condition." + x.Name
-			v.Causes = append(v.Causes, cause{level, s.lang.Text(key), x.Page, x.Detail, x.Since, s.lang.Text(key + ".fix")})
+			v.Causes = append(v.Causes, cause{level, s.lang.Text(key), x.Page, x.Detail, x.Since,
+				s.lang.Text(key + ".fix")})
 			v.Level = max(v.Level, level)
 		}
 	}
@@ -114,7 +115,8 @@ func (s healthInputs) work(add func(int, string, string, ...any)) {
 		if h.Failed == 0 { // the page of failed jobs shows none of them
 			href = "/admin/jobs?status=queued"
 		}
-		add(yellow, href, "health.failed", format.Number(h.FailedAttempts), format.Number(h.FailedAttempts+h.Completed), format.Number(h.Failed))
+		add(yellow, href, "health.failed", format.Number(h.FailedAttempts),
+			format.Number(h.FailedAttempts+h.Completed), format.Number(h.Failed))
 	}
 }
 
@@ -125,7 +127,8 @@ func (s healthInputs) holds(name string) bool {
 // inputs asks everything that the status depends on.
 func (h handlers) inputs(req *web.Request) (healthInputs, error) {
 	ctx := req.Ctx()
-	g := healthInputs{now: req.Now(), lang: req.Printer(), failing: h.Failing(req), conditions: h.Conditions(ctx), disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true}
+	g := healthInputs{now: req.Now(), lang: req.Printer(), failing: h.Failing(req), conditions: h.Conditions(ctx),
+		disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true}
 	var err error
 	if g.stats, err = req.Stats(); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)

@@ -39,7 +39,8 @@ type upcoming struct {
 // span is how far the plots look back, and in which steps.
 type span struct{ back, step time.Duration }
 
-var spans = map[string]span{"1h": {time.Hour, time.Minute}, "24h": {24 * time.Hour, 30 * time.Minute}, "7d": {7 * 24 * time.Hour, 4 * time.Hour}, "30d": {30 * 24 * time.Hour, 24 * time.Hour}}
+var spans = map[string]span{"1h": {time.Hour, time.Minute}, "24h": {24 * time.Hour, 30 * time.Minute},
+	"7d": {7 * 24 * time.Hour, 4 * time.Hour}, "30d": {30 * 24 * time.Hour, 24 * time.Hour}}
 
 func (h handlers) overviewPage(req *web.Request) error {
 	g, err := h.inputs(req)

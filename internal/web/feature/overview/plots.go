@@ -31,17 +31,21 @@ func flowPlots(lang locale.Printer, flows []jobs.Throughput, step time.Duration)
 		mostEnded, mostFailed = max(mostEnded, f.Completed+f.FailedAttempts), max(mostFailed, f.FailedAttempts)
 		longest, waited = max(longest, f.Duration), max(waited, f.Wait)
 		at := axis(f.At, step)
-		ended = append(ended, chart.Bar{Label: lang.Text("plot.ended", at, f.Completed, f.FailedAttempts), Low: float64(f.Completed), High: float64(f.FailedAttempts)})
-		failures = append(failures, chart.Bar{Label: at + ": " + format.Number(f.FailedAttempts), High: float64(f.FailedAttempts)})
+		ended = append(ended, chart.Bar{Label: lang.Text("plot.ended", at, f.Completed, f.FailedAttempts),
+			Low: float64(f.Completed), High: float64(f.FailedAttempts)})
+		failures = append(failures, chart.Bar{Label: at + ": " + format.Number(f.FailedAttempts),
+			High: float64(f.FailedAttempts)})
 		lasts = append(lasts, chart.Bar{Label: at + ": " + format.Duration(f.Duration), Low: float64(f.Duration)})
 		waits = append(waits, chart.Bar{Label: at + ": " + format.Duration(f.Wait), Low: float64(f.Wait)})
 	}
 	first, last := axis(flows[0].At, step), axis(flows[len(flows)-1].At.Add(step), step)
 	draw := func(key, sum, top string, bars []chart.Bar) chart.Plot {
-		return chart.Plot{Key: key, Sum: sum, SVG: chart.Chart{Name: lang.Text(key) + ": " + sum, Bars: bars, First: first, Last: last, Top: top}.SVG()}
+		return chart.Plot{Key: key, Sum: sum, SVG: chart.Chart{Name: lang.Text(key) + ": " + sum, Bars: bars,
+			First: first, Last: last, Top: top}.SVG()}
 	}
 	return []chart.Plot{
-		draw("plot.throughput", lang.Text("plot.throughput.sum", format.Number(done), format.Number(failed)), format.Number(mostEnded), ended),
+		draw("plot.throughput", lang.Text("plot.throughput.sum", format.Number(done), format.Number(failed)),
+			format.Number(mostEnded), ended),
 		draw("plot.failures", format.Number(failed), format.Number(mostFailed), failures),
 		draw("plot.duration", lang.Text("plot.atmost", format.Duration(longest)), format.Duration(longest), lasts),
 		draw("plot.wait", lang.Text("plot.atmost", format.Duration(waited)), format.Duration(waited), waits),

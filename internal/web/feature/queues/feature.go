@@ -29,7 +29,8 @@ type handlers struct{ ops.Control }
 // Feature describes the feature; nil ports of c are not configured.
 func Feature(c ops.Control) web.Feature {
 	h := handlers{c}
-	f := web.Feature{Name: "queues", Path: "/admin/queues", Also: []web.MenuEntry{{Name: "workers", Path: "/admin/workers"}}, Group: web.Queue, Files: files,
+	f := web.Feature{Name: "queues", Path: "/admin/queues", Also: []web.MenuEntry{
+		{Name: "workers", Path: "/admin/workers"}}, Group: web.Queue, Files: files,
 		Routes: append(h.queueRoutes(), h.pageRoutes()...)}
 	if c.Workers == nil {
 		f.Missing = append(f.Missing, needsWorkers)
@@ -44,22 +45,36 @@ func (h handlers) pageRoutes() []web.Route {
 	const read, operate = access.Read, access.Operate
 	return []web.Route{
 		web.PageRoute("/admin/queues", "pages.queues", "Queues.", read, h.queuesPage),
-		web.FormRoute("/admin/queues/:name/pause", "queues.pause", "Pause a queue.", operate, h.pauseByForm).Requires(needsQueues),
-		web.FormRoute("/admin/queues/:name/continue", "queues.continue", "Continue a queue.", operate, h.continueByForm).Requires(needsQueues),
+		web.FormRoute("/admin/queues/:name/pause", "queues.pause", "Pause a queue.", operate, h.pauseByForm).Requires(
+			needsQueues),
+		web.FormRoute("/admin/queues/:name/continue", "queues.continue", "Continue a queue.", operate,
+			h.continueByForm).Requires(needsQueues),
 		web.PageRoute("/admin/workers", "pages.workers", "Workers.", read, h.workersPage),
-		web.FormRoute("/admin/workers/:id/stop", "workers.stop", "Stop a worker.", operate, h.stopByForm).Requires(needsWorkers),
-		web.FormRoute("/admin/workers/restart", "workers.restart", "Restart all workers.", operate, h.restartByForm).Requires(needsWorkers),
+		web.FormRoute("/admin/workers/:id/stop", "workers.stop", "Stop a worker.", operate, h.stopByForm).Requires(
+			needsWorkers),
+		web.FormRoute("/admin/workers/restart", "workers.restart", "Restart all workers.", operate,
+			h.restartByForm).Requires(needsWorkers),
 	}
 }
 
 func (h handlers) queueRoutes() []web.Route {
 	const get, post = http.MethodGet, http.MethodPost
 	return []web.Route{
-		{Method: get, Path: "/api/v1/queues", Name: "queues.list", Summary: "Queues with their depth, oldest job and workers.", Scope: access.Read, Answer: QueueList{}, Handle: h.listQueues},
-		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs from a queue. force does so for a name that no job, worker or setting has.", Scope: access.Operate, Query: []string{"force"}, Answer: web.Affected{}, Needs: needsQueues, Handle: h.pauseQueue},
-		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue", Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsQueues, Handle: h.continueQueue},
-		{Method: get, Path: "/api/v1/workers", Name: "workers.list", Summary: "Workers and what they run.", Scope: access.Read, Answer: WorkerList{}, Needs: needsWorkers, Handle: h.listWorkers},
-		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what it runs and exit.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsWorkers, Handle: h.stopWorker},
-		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish what they run and exit; their supervisor starts them again.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsWorkers, Handle: h.restartWorkers},
+		{Method: get, Path: "/api/v1/queues", Name: "queues.list", Summary: "Queues with their depth, oldest job and " +
+			"workers.", Scope: access.Read, Answer: QueueList{}, Handle: h.listQueues},
+		{Method: post, Path: "/api/v1/queues/:name/pause", Name: "queues.pause", Summary: "Let no worker take jobs " +
+			"from a queue. force does so for a name that no job, worker or setting has.", Scope: access.Operate,
+			Query: []string{"force"}, Answer: web.Affected{}, Needs: needsQueues, Handle: h.pauseQueue},
+		{Method: post, Path: "/api/v1/queues/:name/continue", Name: "queues.continue",
+			Summary: "Let workers take jobs from a queue again.", Scope: access.Operate, Answer: web.Affected{},
+			Needs: needsQueues, Handle: h.continueQueue},
+		{Method: get, Path: "/api/v1/workers", Name: "workers.list", Summary: "Workers and what they run.",
+			Scope: access.Read, Answer: WorkerList{}, Needs: needsWorkers, Handle: h.listWorkers},
+		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what " +
+			"it runs and exit.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsWorkers,
+			Handle: h.stopWorker},
+		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish " +
+			"what they run and exit; their supervisor starts them again.", Scope: access.Operate,
+			Answer: web.Affected{}, Needs: needsWorkers, Handle: h.restartWorkers},
 	}
 }

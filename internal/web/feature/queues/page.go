@@ -18,7 +18,8 @@ func (h handlers) queuesPage(req *web.Request) error {
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
-	return req.Show(web.PageView{Name: "queues", Live: web.LiveList, Data: queuesPageData{ops.Each(st.Queues, ops.Queue), h.Control.Queues != nil}, Ready: true})
+	return req.Show(web.PageView{Name: "queues", Live: web.LiveList, Data: queuesPageData{
+		ops.Each(st.Queues, ops.Queue), h.Control.Queues != nil}, Ready: true})
 }
 
 // queueNamed finds a queue's figures; an empty queue has none and is no error.
@@ -44,7 +45,8 @@ func (h handlers) pauseByForm(req *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := req.Sure(req.Printer().Text("queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes || err != nil {
+	if yes, err := req.Sure(req.Printer().Text("queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes ||
+		err != nil {
 		return err
 	}
 	if err := h.Pause(req.Ctx(), []string{name}, req.Caller().Name, false); err != nil {
@@ -112,7 +114,8 @@ func (h handlers) stopByForm(req *web.Request) error {
 		if w.ID != id {
 			continue
 		}
-		if yes, err := req.Sure(req.Printer().Text("workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)), ""); !yes || err != nil {
+		if yes, err := req.Sure(req.Printer().Text("workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)),
+			""); !yes || err != nil {
 			return err
 		}
 		if err := h.StopWorker(req.Ctx(), id); err != nil {

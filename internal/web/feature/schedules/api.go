@@ -63,7 +63,8 @@ func (h handlers) runEntry(req *web.Request, r jobs.ScheduleRecord) (jobs.Receip
 // changeEntryTo changes an entry, if the caller may make jobs run with the
 // payload that it has then. A reset asks for the type only: the payload is the
 // configuration's. Who may operate may let its ticks pass.
-func (h handlers) changeEntryTo(req *web.Request, r jobs.ScheduleRecord, change jobs.ScheduleChange) (jobs.ScheduleRecord, error) {
+func (h handlers) changeEntryTo(req *web.Request, r jobs.ScheduleRecord, change jobs.ScheduleChange) (
+	jobs.ScheduleRecord, error) {
 	data := r.Data
 	if change.Data != nil {
 		data = change.Data
@@ -87,7 +88,8 @@ func (h handlers) changeSchedule(req *web.Request) error {
 	if err := req.Decode(&change); err != nil {
 		return err
 	}
-	return h.reschedule(req, jobs.ScheduleChange{Cron: change.Cron, Paused: change.Paused, Data: change.Payload, Reset: change.Reset})
+	return h.reschedule(req, jobs.ScheduleChange{Cron: change.Cron, Paused: change.Paused, Data: change.Payload,
+		Reset: change.Reset})
 }
 
 func (h handlers) pauseSchedule(req *web.Request) error {

@@ -45,7 +45,8 @@ func (h handlers) schedulesPage(req *web.Request) error {
 		if err != nil {
 			return fmt.Errorf("listing the ticks of %s: %w", r.Name, err)
 		}
-		v.Entries = append(v.Entries, scheduleRow{req.View().Schedule(r), cronWords(lang, r.Cron), strip(lang, r.Name, ticks.Items)})
+		v.Entries = append(v.Entries, scheduleRow{req.View().Schedule(r), cronWords(lang, r.Cron),
+			strip(lang, r.Name, ticks.Items)})
 	}
 	return req.Show(web.PageView{Name: "schedules", Live: cmp.Or(live, web.LiveList), Data: v, Ready: true})
 }
@@ -56,11 +57,16 @@ func strip(lang locale.Printer, name string, ticks []jobs.TickRecord) template.H
 		return ""
 	}
 	var out strings.Builder
-	fmt.Fprintf(&out, `<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`, stripTicks*5, template.HTMLEscapeString(lang.Text("schedules.strip", len(ticks), name)))
+	fmt.Fprintf(&out,
+		`<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`,
+		stripTicks*5, template.HTMLEscapeString(lang.Text("schedules.strip", len(ticks), name)))
 	for i := len(ticks) - 1; i >= 0; i-- {
 		t := ticks[i]
-		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "failed": "no", "crashed": "no", "missed": "gap"}[t.Outcome]
-		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="1" width="4" height="16" rx="1"><title>%s %s</title></rect>`, class, (len(ticks)-1-i)*5, t.Tick.UTC().Format("2006-01-02 15:04 UTC"), template.HTMLEscapeString(t.Outcome))
+		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "failed": "no",
+			"crashed": "no", "missed": "gap"}[t.Outcome]
+		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="1" width="4" height="16" rx="1"><title>%s %s</title></rect>`,
+			class, (len(ticks)-1-i)*5, t.Tick.UTC().Format("2006-01-02 15:04 UTC"),
+			template.HTMLEscapeString(t.Outcome))
 	}
 	out.WriteString(`</svg>`)
 	return template.HTML(out.String())
@@ -92,7 +98,9 @@ func (h handlers) entryPage(req *web.Request) error {
 		return err
 	}
 	v := req.View().Schedule(r)
-	return req.Show(web.PageView{Name: "entry", Data: entryPageData{scheduleRow{ScheduleView: v, Words: cronWords(req.Printer(), r.Cron)}, r.Cron, web.Pretty(v.Payload), ""}, Ready: true})
+	return req.Show(web.PageView{
+		Name: "entry", Data: entryPageData{scheduleRow{ScheduleView: v, Words: cronWords(req.Printer(), r.Cron)},
+			r.Cron, web.Pretty(v.Payload), ""}, Ready: true})
 }
 
 // changeEntry pauses, continues, resets an entry, or gives it another time and
@@ -129,11 +137,13 @@ func (h handlers) changeEntry(req *web.Request) error {
 		return err
 	}
 	row := scheduleRow{ScheduleView: req.View().Schedule(r), Words: cronWords(req.Printer(), r.Cron)}
-	return req.Show(web.PageView{Name: "entry", Data: entryPageData{row, cron, payload, problem}, Ready: true, Status: status})
+	return req.Show(web.PageView{Name: "entry", Data: entryPageData{row, cron, payload, problem}, Ready: true,
+		Status: status})
 }
 
 // entryChange is what of an entry a form changes.
-func (h handlers) entryChange(req *web.Request, r jobs.ScheduleRecord, cron, payload string) (jobs.ScheduleChange, error) {
+func (h handlers) entryChange(req *web.Request, r jobs.ScheduleRecord, cron, payload string) (jobs.ScheduleChange,
+	error) {
 	var change jobs.ScheduleChange
 	if cron != r.Cron {
 		change.Cron = &cron

@@ -25,7 +25,9 @@ func settingsPage(req *web.Request) error {
 	list := req.Settings()
 	v := settingsPageData{Configured: list != nil, Settings: list, Changed: req.QueryParam("changed") != ""}
 	if v.Changed {
-		v.Settings = slices.DeleteFunc(v.Settings, func(x web.Setting) bool { return x.Origin == "default" || x.Origin == "" })
+		v.Settings = slices.DeleteFunc(v.Settings, func(x web.Setting) bool {
+			return x.Origin == "default" || x.Origin == ""
+		})
 	}
 	return req.Show(web.PageView{Name: "settings", Data: v, Ready: true})
 }

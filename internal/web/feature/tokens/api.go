@@ -57,19 +57,22 @@ func createToken(req *web.Request) error {
 func makeToken(req *web.Request, r TokenRequest) (TokenCreated, error) {
 	scopes, err := access.ParseScopes(strings.Join(r.Scopes, " "))
 	if err != nil {
-		return TokenCreated{}, web.RefuseField(http.StatusUnprocessableEntity, "scopes", "%s", web.Sentence(err.Error()))
+		return TokenCreated{}, web.RefuseField(http.StatusUnprocessableEntity, "scopes", "%s",
+			web.Sentence(err.Error()))
 	}
 	t := access.Token{Name: r.Name, Scopes: scopes, Types: r.Types, CreatedBy: req.Caller().Name}
 	if r.ExpiresIn != "" {
 		life, err := time.ParseDuration(r.ExpiresIn)
 		if err != nil || life <= 0 {
-			return TokenCreated{}, web.RefuseField(http.StatusUnprocessableEntity, "expires_in", "expires_in is a length like 720h, not %q.", redact.Clip(r.ExpiresIn, 40))
+			return TokenCreated{}, web.RefuseField(http.StatusUnprocessableEntity, "expires_in",
+				"expires_in is a length like 720h, not %q.", redact.Clip(r.ExpiresIn, 40))
 		}
 		t.ExpiresAt = req.Now().Add(life)
 	}
 	for _, jobType := range r.Types {
 		if !req.Known(jobType) {
-			return TokenCreated{}, web.RefuseField(http.StatusUnprocessableEntity, "types", "There is no type %q here.", redact.Clip(jobType, 60))
+			return TokenCreated{}, web.RefuseField(http.StatusUnprocessableEntity, "types",
+				"There is no type %q here.", redact.Clip(jobType, 60))
 		}
 	}
 	t, secret, err := req.Gate().Store.CreateToken(req.Ctx(), t)

@@ -32,7 +32,8 @@ type tokenRow struct {
 type tokenLife struct{ Value, Word string }
 
 func tokenLives() []tokenLife {
-	return []tokenLife{{"720h", "tokens.life.month"}, {"2160h", "tokens.life.quarter"}, {"8760h", "tokens.life.year"}, {"", "tokens.life.ever"}}
+	return []tokenLife{{"720h", "tokens.life.month"}, {"2160h", "tokens.life.quarter"}, {"8760h", "tokens.life.year"},
+		{"", "tokens.life.ever"}}
 }
 
 // Asks says whether the refused form asked for a scope or a type.
@@ -47,7 +48,8 @@ func tokensData(req *web.Request) (tokensPageData, error) {
 	}
 	now := req.Now()
 	rows := ops.Each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenStatus(t, now)} })
-	return tokensPageData{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"}, Scopes: access.AllScopes(), Types: req.Registry().Types(), Lives: tokenLives()}, nil
+	return tokensPageData{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"},
+		Scopes: access.AllScopes(), Types: req.Registry().Types(), Lives: tokenLives()}, nil
 }
 
 func tokenStatus(t access.Token, now time.Time) string {
@@ -75,7 +77,8 @@ func tokenByForm(req *web.Request) error {
 	if err != nil {
 		return web.Refuse(http.StatusBadRequest, "The form cannot be read.")
 	}
-	asked := TokenRequest{Name: strings.TrimSpace(form.Get("name")), Scopes: form["scope"], Types: form["type"], ExpiresIn: form.Get("life")}
+	asked := TokenRequest{Name: strings.TrimSpace(form.Get("name")), Scopes: form["scope"], Types: form["type"],
+		ExpiresIn: form.Get("life")}
 	made, err := makeToken(req, asked)
 	status, problem := http.StatusOK, ""
 	if err != nil {

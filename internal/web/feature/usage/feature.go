@@ -16,7 +16,8 @@ type handlers struct{ port Port }
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "usage", Path: "/admin/usage", Files: files, Routes: routes(h), Overview: h.overview, Warm: h.warm}
+	f := web.Feature{Name: "usage", Path: "/admin/usage", Files: files, Routes: routes(h), Overview: h.overview,
+		Warm: h.warm}
 	if port == nil {
 		f.Missing = []string{"report of sizes"}
 	}

@@ -109,7 +109,9 @@ func (h handlers) overview(r *web.Request) (web.Summary, error) {
 		ready = true
 	}
 	summary.Pending = !ready
-	largest := slices.SortedFunc(slices.Values(items), func(a, b UsageItem) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	largest := slices.SortedFunc(slices.Values(items), func(a, b UsageItem) int {
+		return cmp.Compare(b.Bytes, a.Bytes)
+	})
 	for _, i := range largest[:min(len(largest), 8)] {
 		section.Rows = append(section.Rows, web.SectionRow{Name: i.Name, Bytes: i.Bytes, Count: i.Rows})
 	}

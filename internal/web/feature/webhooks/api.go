@@ -17,7 +17,8 @@ func (h handlers) list(r *web.Request) error {
 		return fmt.Errorf("listing webhooks: %w", err)
 	}
 	view := r.View()
-	return r.JSON(http.StatusOK, WebhookList{Items: ops.Each(list, func(w Webhook) Webhook { return shownWebhook(view, w) })})
+	return r.JSON(http.StatusOK, WebhookList{
+		Items: ops.Each(list, func(w Webhook) Webhook { return shownWebhook(view, w) })})
 }
 
 func (h handlers) add(r *web.Request) error { return h.answerSaved(r, "", http.StatusCreated) }

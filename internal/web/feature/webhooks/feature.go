@@ -78,7 +78,8 @@ func routes(h handlers) []web.Route {
 			Summary: "Subscribe an address to events. The answer alone carries the secret.", Scope: access.Admin,
 			Body: Webhook{}, Answer: Webhook{}, Status: http.StatusCreated, Handle: h.add},
 		web.Route{Method: http.MethodPut, Path: "/api/v1/webhooks/:id", Name: "webhooks.change",
-			Summary: "Change a subscription.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{}, Handle: h.change},
+			Summary: "Change a subscription.", Scope: access.Admin, Body: Webhook{}, Answer: Webhook{},
+			Handle: h.change},
 		web.Route{Method: http.MethodDelete, Path: "/api/v1/webhooks/:id", Name: "webhooks.delete",
 			Summary: "End a subscription.", Scope: access.Admin, Status: http.StatusNoContent, Handle: h.remove},
 		web.Route{Method: http.MethodGet, Path: "/api/v1/webhooks/:id/deliveries", Name: "webhooks.deliveries",
@@ -88,8 +89,10 @@ func routes(h handlers) []web.Route {
 			Summary: "Send a delivery again, under its old id.", Scope: access.Operate,
 			Answer: ops.Enqueued{}, Status: http.StatusCreated, Handle: h.redeliver},
 		web.FormRoute("/admin/webhooks", "webhooks.change", "Add or switch a subscription.", access.Admin, h.save),
-		web.FormRoute("/admin/webhooks/:id/delete", "webhooks.delete", "End a subscription.", access.Admin, h.removeByForm),
-		web.FormRoute("/admin/deliveries/:id/redeliver", "webhooks.redeliver", "Send a delivery again.", access.Operate, h.redeliverByForm),
+		web.FormRoute("/admin/webhooks/:id/delete", "webhooks.delete", "End a subscription.", access.Admin,
+			h.removeByForm),
+		web.FormRoute("/admin/deliveries/:id/redeliver", "webhooks.redeliver", "Send a delivery again.",
+			access.Operate, h.redeliverByForm),
 	}
 	for i := range all {
 		all[i].Needs = "webhooks"

@@ -71,7 +71,8 @@ func (h handlers) save(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	saved, err := Webhook{}, web.RefuseField(http.StatusUnprocessableEntity, "url", "The address must begin with https:// and have at most 2000 bytes.")
+	saved, err := Webhook{}, web.RefuseField(http.StatusUnprocessableEntity, "url",
+		"The address must begin with https:// and have at most 2000 bytes.")
 	if u, bad := url.Parse(w.URL); bad == nil && u.Host != "" && len(w.URL) <= 2000 {
 		saved, err = h.port.SaveWebhook(r.Ctx(), w)
 	}
