@@ -24,21 +24,28 @@ type entry struct{ level, message, event string }
 
 var eventName = regexp.MustCompile(`^[a-z]+\.[a-z_]+$`)
 
+// constantText is a text, a constant's name, or several of them joined by +.
+func constantText(e ast.Expr, constants map[string]string) (string, bool) {
+	switch x := e.(type) {
+	case *ast.BasicLit:
+		s, err := strconv.Unquote(x.Value)
+		return s, err == nil && x.Kind == token.STRING
+	case *ast.Ident:
+		s, known := constants[x.Name]
+		return s, known
+	case *ast.BinaryExpr:
+		left, known := constantText(x.X, constants)
+		right, also := constantText(x.Y, constants)
+		return left + right, known && also && x.Op == token.ADD
+	}
+	return "", false
+}
+
 // logEntries are the calls of a file that write to the log. A call without an
 // event has "" there.
 func logEntries(f *ast.File, constants map[string]string) []entry {
 	var list []entry
-	text := func(e ast.Expr) (string, bool) {
-		switch x := e.(type) {
-		case *ast.BasicLit:
-			s, err := strconv.Unquote(x.Value)
-			return s, err == nil && x.Kind == token.STRING
-		case *ast.Ident:
-			s, known := constants[x.Name]
-			return s, known
-		}
-		return "", false
-	}
+	text := func(e ast.Expr) (string, bool) { return constantText(e, constants) }
 	ast.Inspect(f, func(n ast.Node) bool {
 		call, is := n.(*ast.CallExpr)
 		if !is {
@@ -97,8 +104,8 @@ func constantsOf(f *ast.File, into map[string]string) {
 			v := s.(*ast.ValueSpec)
 			for i, name := range v.Names {
 				if i < len(v.Values) {
-					if lit, is := v.Values[i].(*ast.BasicLit); is && lit.Kind == token.STRING {
-						into[name.Name], _ = strconv.Unquote(lit.Value)
+					if text, is := constantText(v.Values[i], nil); is {
+						into[name.Name] = text
 					}
 				}
 			}

@@ -43,7 +43,8 @@ func readTable(ctx context.Context, q Tx, d dialect, name string) (table, error)
 	if len(t.kinds) == 0 {
 		return t,
 			fmt.Errorf(
-				`there is no table %s in the database: set Options.Prefix, or let "cmsjobs migrate up --create-jobs" make it`, name)
+				"there is no table %s in the database: set Options.Prefix, or let "+
+					`"cmsjobs migrate up --create-jobs" make it`, name)
 	}
 	need := []string{"id", "queue", "payload", "attempts", "available_at", "created_at"}
 	if t.extended = t.has("payload_json") || t.has("status"); t.extended {

@@ -38,7 +38,8 @@ func sitemaps(ctx context.Context, peers string) (string, error) {
 		return "", err
 	}
 	return fmt.Sprintf("%s\nNothing changed since the last run: %.2f s by the clock.\n\n"+
-		"The writer alone: a million addresses made in memory, into files; ours are fsynced, the others' are not.\n\n%s",
+		"The writer alone: a million addresses made in memory, into files; "+
+		"ours are fsynced, the others' are not.\n\n%s",
 		t, all["unchanged"]["ns/op"]/1e9, writers(alone)), nil
 }
 

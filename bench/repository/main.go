@@ -169,7 +169,8 @@ func (b bench) compare(ctx context.Context, into string) error {
 			restored = filepath.Join(into, below)
 		}
 	}
-	if out, err := exec.CommandContext(ctx, "diff", "-rq", b.source(), restored).CombinedOutput(); err != nil { //nolint:gosec // two folders of ours
+	//nolint:gosec // two folders of ours
+	if out, err := exec.CommandContext(ctx, "diff", "-rq", b.source(), restored).CombinedOutput(); err != nil {
 		return fmt.Errorf("what was restored is not the source: %w: %.500s", err, out)
 	}
 	return nil

@@ -63,7 +63,8 @@ type outcome struct {
 // server's cores serve what is in work in equal shares of a first come, first
 // served line; a question costs what the curve says for the number at work.
 func simulate(f fleet, length time.Duration) outcome {
-	s := &simulation{fleet: f, team: make([]sim, f.workers), end: length, random: rand.New(rand.NewPCG(1, 1))} //nolint:gosec // the same each time
+	random := rand.New(rand.NewPCG(1, 1)) //nolint:gosec // the same each time
+	s := &simulation{fleet: f, team: make([]sim, f.workers), end: length, random: random}
 	for i := range s.team {
 		s.team[i] = sim{free: f.slots}
 		s.at(time.Duration(i)*time.Second/time.Duration(f.workers), i, wakes) // they did not all start at once

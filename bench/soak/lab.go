@@ -192,13 +192,15 @@ func (l *lab) configure(context.Context) error {
 		fmt.Fprintf(&kinds, "  %s: {max_attempts: 30, backoff: [1s, 1s, 2s, 5s]}\n", kind)
 	}
 	text := fmt.Sprintf(`cms: {dir: %q, url: "https://demo.example"}
-queue: {lease: %s, poll_first: 50ms, poll: 500ms, grace: %s, heartbeat_stale: 30s, export_dir: %q, internal_rows: [cmsjobs.probe, webhook.deliver]}
+queue: {lease: %s, poll_first: 50ms, poll: 500ms, grace: %s, heartbeat_stale: 30s,
+  export_dir: %q, internal_rows: [cmsjobs.probe, webhook.deliver]}
 kinds:
 %sschedule:
   entries:
     soak: {cron: "* * * * *", kind: cmsjobs.probe, payload: {sleep: 10ms}, policy: all}
 http: {admin_password: soak-soak-soak}
-mail: {driver: smtp, host: 127.0.0.1, port: %d, encryption: none, from: editor@demo.example, timeout: 5s, rate: {per_minute: 0}}
+mail: {driver: smtp, host: 127.0.0.1, port: %d, encryption: none,
+  from: editor@demo.example, timeout: 5s, rate: {per_minute: 0}}
 webhook: {timeout: %s, allow_private: [127.0.0.0/8], allow_http: true}
 indexnow: {endpoints: ["%s/indexnow"], write_key: true}
 notify: {mail: false}

@@ -61,7 +61,8 @@ func (l *lab) startTeam(ctx context.Context) error {
 func (w *worker) start(context.Context) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	c := exec.Command(w.binary, w.words...) //nolint:noctx // it ends when it is asked to, not when the run is interrupted
+	//nolint:noctx // it ends when it is asked to, not when the run is interrupted
+	c := exec.Command(w.binary, w.words...)
 	c.Env = append(os.Environ(), w.env...)
 	c.Stdout, c.Stderr = w.log, w.log
 	c.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

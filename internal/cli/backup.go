@@ -68,7 +68,8 @@ func (a *commandLine) backupCreateCommand() *cobra.Command {
 	var onlyDatabase, onlyFiles, dry bool
 	c := &cobra.Command{Use: "create", Short: "Create a backup now, without the queue, and verify it",
 		Args: cobra.NoArgs,
-		Long: `Says what will be read, makes a backup of the database and the uploads, verifies it as backup.verify says, and removes older ones that retention does not keep.
+		Long: `Says what will be read, makes a backup of the database and the uploads, verifies it as
+backup.verify says, and removes older ones that retention does not keep.
 
 Exit codes: 0 it is complete · 1 it is not`,
 		Example: "  cmsjobs backup create --name before-the-update\n  cmsjobs backup create --only-database --to " +
@@ -219,10 +220,11 @@ func (a *commandLine) backupVerifyCommand() *cobra.Command {
 	var from, level string
 	c := &cobra.Command{Use: "verify [ID]", Short: "Verify a backup by reading it back or restoring it",
 		Args: cobra.MaximumNArgs(1),
-		Long: `Reads a backup back from its destination. Levels: bytes (size and hash), parsed (every entry and row count),
-restored (into a temporary database that is then compared and dropped).
+		Long: `Reads a backup back from its destination. Levels: bytes (size and hash), parsed (every entry and
+row count), restored (into a temporary database that is then compared and dropped).
 
-A backup whose newest verification failed has the status failed: it is not restored, and takes no other's place.
+A backup whose newest verification failed has the status failed: it is not restored, and takes
+no other's place.
 
 Exit codes: 0 it is what it should be · 1 it is not, or could not be read`,
 		Example: "  cmsjobs backup verify\n  cmsjobs backup verify latest --level parsed",

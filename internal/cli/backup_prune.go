@@ -16,9 +16,10 @@ import (
 func (a *commandLine) backupPruneCommand() *cobra.Command {
 	var dry bool
 	c := &cobra.Command{Use: "prune", Short: "Remove the backups that retention does not keep", Args: cobra.NoArgs,
-		Long: `Removes what no rule keeps (backup.keep, weekly, monthly, min_age). The newest verified backup of the database, of the files
-and of both always stays. --dry-run says of every backup whether it stays, why, and until when, if from now on one backup
-of everything is made and verified each day.`,
+		Long: `Removes what no rule keeps (backup.keep, weekly, monthly, min_age). The newest verified backup
+of the database, of the files and of both always stays. --dry-run says of every backup whether
+it stays, why, and until when, if from now on one backup of everything is made and verified each
+day.`,
 		Example: "  cmsjobs backup prune --dry-run",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
@@ -60,8 +61,9 @@ func (a *commandLine) printKept(plan []backup.Kept) error {
 func (a *commandLine) backupSweepCommand() *cobra.Command {
 	return &cobra.Command{Use: "sweep", Short: "Remove what interrupted verifications and restores left behind",
 		Args: cobra.NoArgs,
-		Long: `Removes the temporary databases (cmsjobs_verify_…) and folders of verifications and restores whose process is dead. Each backup does
-it too. Databases of that name which belong to another installation on the same server stay.`,
+		Long: `Removes the temporary databases (cmsjobs_verify_…) and folders of verifications and restores
+whose process is dead. Each backup does it too. Databases of that name which belong to another
+installation on the same server stay.`,
 		Example: "  cmsjobs backup sweep",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
@@ -81,8 +83,9 @@ it too. Databases of that name which belong to another installation on the same 
 func (a *commandLine) backupKeyCommand() *cobra.Command {
 	return &cobra.Command{Use: "key", Short: "Show the public key that this installation's backups are signed with",
 		Args: cobra.NoArgs,
-		Long: `Each manifest file is signed with a key that this installation made for itself. A new server restores these backups without
-being asked to (--trust-unknown) when its setting backup.trusted_keys has this key. Write it down beside the age identity.`,
+		Long: `Each manifest file is signed with a key that this installation made for itself. A new server
+restores these backups without being asked to (--trust-unknown) when its setting
+backup.trusted_keys has this key. Write it down beside the age identity.`,
 		Example: "  cmsjobs backup key",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {

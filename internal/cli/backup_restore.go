@@ -23,10 +23,11 @@ func (a *commandLine) backupRestoreCommand() *cobra.Command {
 	var dry, everything bool
 	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup",
 		Args: cobra.ExactArgs(1),
-		Long: `Shows what would change and a confirmation word. Nothing changes without --confirm WORD.
-Before that, the whole archive is copied and checked, and a backup of what is there now is made.
-A backup that this installation never made (the plan says so), one whose newest verification failed, and files that a web server
-could execute (.php, .htaccess …) are restored only with --allow-failed.`,
+		Long: `Shows what would change and a confirmation word. Nothing changes without --confirm WORD. Before
+that, the whole archive is copied and checked, and a backup of what is there now is made. A
+backup that this installation never made (the plan says so), one whose newest verification
+failed, and files that a web server could execute (.php, .htaccess …) are restored only with
+--allow-failed.`,
 		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files " +
 			"--paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into " +
 			"mysql://user@host/copy",

@@ -26,10 +26,11 @@ func (a *commandLine) benchCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure how fast jobs are enqueued, claimed and run",
-		Long: `Measures jobs that do nothing: enqueued one by one and in bulk, worked off, picked up by an idle worker,
-claimed over a few and over a million waiting ones, and what an idle worker asks of the database and occupies.
-By default on a separate SQLite database in a temporary folder; --here measures on the configured database, in
-the queue "cmsjobs-bench", takes its waiting jobs away again and leaves its history there.`,
+		Long: `Measures jobs that do nothing: enqueued one by one and in bulk, worked off, picked up by an idle
+worker, claimed over a few and over a million waiting ones, and what an idle worker asks of the
+database and occupies. By default on a separate SQLite database in a temporary folder; --here
+measures on the configured database, in the queue "cmsjobs-bench", takes its waiting jobs away
+again and leaves its history there.`,
 		Example: "  cmsjobs bench\n  cmsjobs --dsn mysql://root@127.0.0.1/bench bench --here --jobs 20000 --slots " +
 			"100 --depth 1000,100000",
 		Args: cobra.NoArgs,

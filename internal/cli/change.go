@@ -21,7 +21,8 @@ func (a *commandLine) jobsCancelCommand() *cobra.Command {
 		Use:   "cancel [ID…]",
 		Short: "Cancel waiting and running jobs",
 		Long: `Cancels jobs: waiting ones leave the table, running ones are asked to stop and end as cancelled.
-A filter chooses waiting jobs; --status processing chooses running ones, --status queued,processing both.`,
+A filter chooses waiting jobs; --status processing chooses running ones, --status
+queued,processing both.`,
 		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --type mail.send --queue default --yes",
 		RunE: func(c *cobra.Command, ids []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {

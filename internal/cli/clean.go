@@ -14,9 +14,9 @@ func (a *commandLine) cleanCommand() *cobra.Command {
 		Use:     "clean",
 		Aliases: []string{"queue:clean"},
 		Short:   "Remove dead workers, release stuck jobs, rotate the history",
-		Long: `Removes workers that were silent for too long (queue.heartbeat_stale), releases jobs whose worker
-died, rotates the history (queue.keep_completed, queue.keep_failed) and prunes failed jobs after writing
-them to a file. You can run it at any time; nothing is locked for long.`,
+		Long: `Removes workers that were silent for too long (queue.heartbeat_stale), releases jobs whose
+worker died, rotates the history (queue.keep_completed, queue.keep_failed) and prunes failed
+jobs after writing them to a file. You can run it at any time; nothing is locked for long.`,
 		Example: "  cmsjobs clean\n  cmsjobs clean --dry-run",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -25,10 +25,10 @@ func (a *commandLine) demoCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "demo",
 		Short: "Try cmsjobs on a sample site; nothing to install",
-		Long: `Makes a small CMS in a folder (an embedded SQLite database in the CMS's own table shapes, a few hundred
-pages and posts, photos), starts what "run" starts, enqueues jobs as the CMS does – with a plain INSERT –
-and shows them being done. Nothing leaves the folder. It goes on until you stop it; --once stops when all
-jobs are done and exits with 1 when one of them failed.`,
+		Long: `Makes a small CMS in a folder (an embedded SQLite database in the CMS's own table shapes, a few
+hundred pages and posts, photos), starts what "run" starts, enqueues jobs as the CMS does – with
+a plain INSERT – and shows them being done. Nothing leaves the folder. It goes on until you stop
+it; --once stops when all jobs are done and exits with 1 when one of them failed.`,
 		Example: "  cmsjobs demo\n  cmsjobs demo --once\n  cmsjobs demo --once --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

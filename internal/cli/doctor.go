@@ -30,8 +30,8 @@ func (a *commandLine) doctorCommand() *cobra.Command {
 queues, and all conditions that the service watches, and says how to fix what it finds. It changes
 nothing but our own tables' version.
 
-Exit codes: 0 nothing is marked fail · 1 something is (with --strict: or warn) · 2 the configuration has
-faults · 3 database not usable`,
+Exit codes: 0 nothing is marked fail · 1 something is (with --strict: or warn) · 2 the
+configuration has faults · 3 database not usable`,
 		Example: "  cmsjobs --cms /var/www/site doctor\n  cmsjobs doctor --json\n  cmsjobs doctor --strict",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -90,9 +90,9 @@ func (a *commandLine) healthCommand() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "health",
 		Short: "Ask the running service whether it is ready (for Docker's HEALTHCHECK)",
-		Long: `Asks /readyz of the service that runs with the same configuration: it is ready while no failing condition
-holds. Where HTTP is disabled it measures the conditions itself. --check asks for single conditions,
-warnings included.
+		Long: `Asks /readyz of the service that runs with the same configuration: it is ready while no failing
+condition holds. Where HTTP is disabled it measures the conditions itself. --check asks for
+single conditions, warnings included.
 
 Exit codes: 0 ready · 1 not ready`,
 		Example: "  cmsjobs health\n  cmsjobs health --check no_worker,no_backup",

@@ -29,8 +29,9 @@ func (a *commandLine) enqueueCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "enqueue TYPE [PAYLOAD]",
 		Short: "Put a job into the queue",
-		Long: `Puts a job into the queue. PAYLOAD is a JSON object; - reads it from standard input, @FILE from a file.
-It is checked as its handler will check it. cmsjobs types lists types and their payloads.
+		Long: `Puts a job into the queue. PAYLOAD is a JSON object; - reads it from standard input, @FILE from
+a file. It is checked as its handler will check it. cmsjobs types lists types and their
+payloads.
 
 Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in place.`,
 		Example: "  cmsjobs enqueue sitemap.generate '{\"force\":true}'\n  cmsjobs enqueue cmsjobs.probe " +

@@ -137,8 +137,9 @@ const (
 	exitStuck    = 13 // a handler did not stop: start it again
 )
 
-const exitHelp = `Exit codes: 0 done, or stopped as told · 1 fault · 2 wrong usage or configuration · 3 database not usable ·
-4 not found · 12 memory limit reached, start again · 13 a handler is stuck, start again`
+const exitHelp = `Exit codes: 0 done, or stopped as told · 1 fault · 2 wrong usage or configuration · 3 database
+not usable · 4 not found · 12 memory limit reached, start again · 13 a handler is stuck, start
+again`
 
 func exitCode(err error) int {
 	var usage app.UsageError

@@ -102,8 +102,9 @@ func (a *commandLine) failedRetryCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "retry [ID…|all]",
 		Short: "Put failed jobs back into their queues",
-		Long: `Puts failed jobs back into their queues: due now, no attempts counted, under their own UUID. PHP's own
-failed jobs go back as they were, for PHP's worker. Any number of them is taken in steps of bounded memory.`,
+		Long: `Puts failed jobs back into their queues: due now, no attempts counted, under their own UUID.
+PHP's own failed jobs go back as they were, for PHP's worker. Any number of them is taken in
+steps of bounded memory.`,
 		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --type mail.send " +
 			"--since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
 		RunE: func(c *cobra.Command, ids []string) error {

@@ -118,8 +118,9 @@ func (a *commandLine) jobsShowCommand(statuses ...jobs.Status) *cobra.Command {
 	return &cobra.Command{
 		Use:   "show ID",
 		Short: "Show one job with its payload, runs and log lines",
-		Long: `Shows one job, by its UUID or its row's number, with its payload, its runs and what its handler wrote.
-With --json it is the job as GET /api/v1/jobs/ID answers it; jobs runs and jobs log have the rest.`,
+		Long: `Shows one job, by its UUID or its row's number, with its payload, its runs and what its handler
+wrote. With --json it is the job as GET /api/v1/jobs/ID answers it; jobs runs and jobs log have
+the rest.`,
 		Example: "  cmsjobs jobs show 42\n  cmsjobs jobs show 0198c1d2-… --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: a.onJob(statuses, func(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {

@@ -28,8 +28,8 @@ func (a *commandLine) mediaRegenerateCommand() *cobra.Command {
 	var o media.RegenerateOptions
 	var since string
 	c := &cobra.Command{Use: "regenerate", Short: "Make thumbnails now, without the queue", Args: cobra.NoArgs,
-		Long: `Makes the thumbnails of all pictures, or of those that the flags choose. It may be stopped at any time; it
-then says with which --after it goes on.`,
+		Long: `Makes the thumbnails of all pictures, or of those that the flags choose. It may be stopped at
+any time; it then says with which --after it goes on.`,
 		Example: "  cmsjobs media regenerate --only-missing\n  cmsjobs media regenerate --folder 3 --since " +
 			"2026-01-01\n  cmsjobs media regenerate --ids 5,6,7",
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -16,9 +16,9 @@ func (a *commandLine) typesCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "types",
 		Short: "List the job types that can be enqueued",
-		Long: `Lists the job types that can be enqueued here, with an example of each payload.
---all lists every type that this program can run: those of parts that are not configured, and those that only
-the service itself enqueues. It needs no database.`,
+		Long: `Lists the job types that can be enqueued here, with an example of each payload. --all lists
+every type that this program can run: those of parts that are not configured, and those that
+only the service itself enqueues. It needs no database.`,
 		Example: "  cmsjobs types\n  cmsjobs types --all --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

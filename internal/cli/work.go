@@ -33,9 +33,9 @@ func (a *commandLine) workCommand() *cobra.Command {
 		Use:     "work",
 		Aliases: []string{"queue:work"},
 		Short:   "Run a worker",
-		Long: `Runs a worker until TERM or INT: it then claims no more jobs, lets running jobs go on for the grace
-period and releases what still runs, uncounted. It ends a second after the grace period at the latest.
-A second signal ends the grace period at once.
+		Long: `Runs a worker until TERM or INT: it then claims no more jobs, lets running jobs go on for the
+grace period and releases what still runs, uncounted. It ends a second after the grace period at
+the latest. A second signal ends the grace period at once.
 
 ` + exitHelp,
 		Example: "  cmsjobs --cms /var/www/site work\n  cmsjobs work --queue high,default -n 4\n  cmsjobs work " +

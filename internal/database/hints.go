@@ -21,7 +21,8 @@ func Explain(op string, err error) error {
 		hint = map[uint16]string{
 			1045: "the server refuses the user or the password: check them, that the user may log in from this host, " +
 				"and whether the account requires TLS (?tls=true in the DSN)",
-			3159: "the server wants TLS: add ?tls=true to the DSN, or ?tls=skip-verify where its certificate is its own",
+			3159: "the server wants TLS: add ?tls=true to the DSN, or ?tls=skip-verify where its certificate " +
+				"is its own",
 			1862: "the user's password has expired: ALTER USER … IDENTIFIED BY a new one, or PASSWORD EXPIRE NEVER",
 			1820: "the user's password has expired: ALTER USER … IDENTIFIED BY a new one, or PASSWORD EXPIRE NEVER",
 			3118: "the user's account is locked: ALTER USER … ACCOUNT UNLOCK",

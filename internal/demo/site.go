@@ -166,7 +166,8 @@ var demoTables = []string{
 		VARCHAR(120), username VARCHAR(60) UNIQUE, super_user TINYINT NOT NULL DEFAULT 0, created_at TIMESTAMP,
 		updated_at TIMESTAMP)`,
 	`CREATE TABLE cache ("key" VARCHAR(255) PRIMARY KEY, value TEXT NOT NULL, expiration BIGINT NOT NULL)`,
-	`CREATE TABLE cache_locks ("key" VARCHAR(255) PRIMARY KEY, owner VARCHAR(255) NOT NULL, expiration BIGINT NOT NULL)`,
+	`CREATE TABLE cache_locks ("key" VARCHAR(255) PRIMARY KEY, owner VARCHAR(255) NOT NULL,
+		expiration BIGINT NOT NULL)`,
 	`CREATE TABLE audit_histories (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL, module VARCHAR(60) NOT NULL,
 		request TEXT, action VARCHAR(120) NOT NULL, user_agent TEXT, ip_address VARCHAR(45), reference_id BIGINT NOT
 		NULL, reference_name VARCHAR(255) NOT NULL, type VARCHAR(20) NOT NULL, created_at TIMESTAMP, updated_at

@@ -227,7 +227,8 @@ func (x *process) live(ctx context.Context) error {
 		case <-x.alarm.C:
 			x.kill("killed: it went on after its time-out")
 		case <-x.hello.C:
-			x.kill(`the process did not say hello: is the package cmsjobs/laravel installed on the site, and found by "php artisan package:discover"?`)
+			x.kill("the process did not say hello: is the package cmsjobs/laravel installed on the site, " +
+				"and found by \"php artisan package:discover\"?")
 		case <-stop:
 			stop, x.stops = nil, true
 			_ = terminate(x.cmd.Process) // gone already

@@ -59,7 +59,7 @@ func TestAWrongClockIsCorrectedByTheStores(t *testing.T) {
 // error then says what is wrong and what to do.
 func TestAClockThatCannotBeCorrectedIsExplained(t *testing.T) {
 	var asked atomic.Int64
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		asked.Add(1)
 		w.Header().Set("Date", "Thu, 01 Jan 2026 04:00:00 GMT")
 		w.Header().Set("Content-Type", "application/xml")

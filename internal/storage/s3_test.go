@@ -70,7 +70,7 @@ func (f *fakeS3) store(t *testing.T, change func(*S3Config)) *S3 {
 func (f *fakeS3) breaks(fault func(http.ResponseWriter, *http.Request) bool) { f.fault.Store(&fault) }
 
 // cut ends the connection in the middle of whatever it was doing.
-func cut(w http.ResponseWriter) bool {
+func cut(http.ResponseWriter) bool {
 	panic(http.ErrAbortHandler)
 }
 

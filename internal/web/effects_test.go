@@ -296,7 +296,7 @@ func ways() []way {
 		{"start form", enqueue, "", false, post("/admin/start", func(k string, st stock) string {
 			return form("type", k, "payload", st.payload)
 		})},
-		{"edit form", operate, "", false, post("/admin/jobs/ENDED/edit", func(k string, st stock) string {
+		{"edit form", operate, "", false, post("/admin/jobs/ENDED/edit", func(_ string, st stock) string {
 			return form("payload", st.payload)
 		})},
 

@@ -53,7 +53,7 @@ func (h bucketSite) DeleteBackup(ctx context.Context, id string) error {
 	return h.features.DeleteBackup(ctx, id)
 }
 
-func (h bucketSite) PlanRestore(ctx context.Context, id string, part backups.RestorePart) (backups.RestorePlan, error) {
+func (h bucketSite) PlanRestore(ctx context.Context, _ string, part backups.RestorePart) (backups.RestorePlan, error) {
 	if h.gone.Load() {
 		return backups.RestorePlan{}, errRefused
 	}

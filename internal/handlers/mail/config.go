@@ -12,7 +12,7 @@ import (
 	"net/netip"
 	"time"
 
-	_ "github.com/emersion/go-message/charset"
+	_ "github.com/emersion/go-message/charset" // bounces may be in any charset
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"

@@ -28,7 +28,8 @@ func NewMovableClock(s *Server, dir string) (*MovableClock, error) {
 // Move sets the clock to so much before or after the true time, at once.
 func (c *MovableClock) Move(by time.Duration) error {
 	next := c.file + ".next"
-	if err := os.WriteFile(next, fmt.Appendf(nil, "%+d\n", int(by.Seconds())), 0o644); err != nil { //nolint:gosec // the server's account reads it
+	//nolint:gosec // the server's account reads it
+	if err := os.WriteFile(next, fmt.Appendf(nil, "%+d\n", int(by.Seconds())), 0o644); err != nil {
 		return err
 	}
 	return os.Rename(next, c.file)

@@ -107,7 +107,8 @@ func (d *Database) DSNOf(t testing.TB, user, password string) string {
 // the service uses.
 func SQLiteDSN(path string) string {
 	return fmt.Sprintf(
-		"file:%s?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)&_pragma=foreign_keys(1)", path)
+		"file:%s?_txlock=immediate&_pragma=busy_timeout(10000)&_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)"+
+			"&_pragma=foreign_keys(1)", path)
 }
 
 func administer(t testing.TB, driver, dsn, create, drop string) {

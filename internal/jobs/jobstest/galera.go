@@ -73,7 +73,8 @@ func (s *Server) join(library string, members []string, i int) error {
 		"--wsrep-cluster-address=gcomm://"+strings.Join(members, ","), fmt.Sprintf("--wsrep-node-name=node%d", i),
 		"--wsrep-node-address="+members[i], fmt.Sprintf("--wsrep-sst-receive-address=%s:%d", host, transfer),
 		fmt.Sprintf(
-			"--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s:%d;gcache.size=32M;evs.suspect_timeout=PT4S;evs.inactive_timeout=PT8S",
+			"--wsrep-provider-options=gmcast.listen_addr=tcp://%s;ist.recv_addr=%s:%d;gcache.size=32M;"+
+				"evs.suspect_timeout=PT4S;evs.inactive_timeout=PT8S",
 			members[i], host, incremental))
 	up := s.ready
 	s.ready = func() error {

@@ -95,7 +95,8 @@ func privateDir(name string, owner *syscall.Credential) (string, error) {
 // open. The kernel closes the pipe when the test process ends, however it
 // ends; then the server is killed and its folder removed.
 const supervise = `dir=$1; shift; "$@" >"$dir/server.log" 2>&1 & pid=$!
-read -r keep; if [ "$keep" != keep ]; then kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null; rm -rf "$dir"; else kill -9 $pid 2>/dev/null; fi`
+read -r keep; if [ "$keep" = keep ]; then kill -9 $pid 2>/dev/null; exit; fi
+kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null; rm -rf "$dir"`
 
 // Start starts the server and waits until it answers.
 func (s *Server) Start() error {

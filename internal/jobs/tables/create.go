@@ -23,7 +23,8 @@ var jobsTables = map[Layout]database.Variants{
 		) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci`,
 		PostgreSQL: `CREATE TABLE %[1]sjobs (
 			id BIGSERIAL PRIMARY KEY, queue VARCHAR(255) NOT NULL, payload TEXT NOT NULL, attempts SMALLINT NOT NULL,
-			reserved_at INTEGER NULL, available_at INTEGER NOT NULL, created_at INTEGER NOT NULL) WITH (fillfactor = 70);
+			reserved_at INTEGER NULL, available_at INTEGER NOT NULL, created_at INTEGER NOT NULL)
+			WITH (fillfactor = 70);
 			CREATE INDEX %[1]sjobs_queue_index ON %[1]sjobs (queue)`,
 		SQLite: `CREATE TABLE %[1]sjobs (
 			id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, queue VARCHAR NOT NULL, payload TEXT NOT NULL, attempts
@@ -42,7 +43,8 @@ var jobsTables = map[Layout]database.Variants{
 			DATETIME NULL, locked_by VARCHAR(191) NULL,
 			created_at DATETIME NOT NULL DEFAULT CURRENT_TIMESTAMP, updated_at DATETIME NOT NULL DEFAULT
 			CURRENT_TIMESTAMP ON UPDATE CURRENT_TIMESTAMP,
-			INDEX idx_status_run_priority (status, run_at, priority), INDEX idx_queue_status_run (queue, status, run_at),
+			INDEX idx_status_run_priority (status, run_at, priority),
+			INDEX idx_queue_status_run (queue, status, run_at),
 			INDEX idx_queue_status_priority_run (queue, status, priority, run_at, id)
 		) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci`,
 		PostgreSQL: `CREATE TABLE %[1]sjobs (

@@ -27,7 +27,8 @@ func (c *Catalog) Record(ctx context.Context, p Report) error {
 		_, err := tx.ExecContext(ctx, tx.Rebind("DELETE FROM cmsjobs_backups WHERE id = ?"), p.ID)
 		if err == nil {
 			_, err = tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_backups (id, status, started_at, "+
-				"finished_at, archive_sha256, verified_at, source, asked_by, report) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
+				"finished_at, archive_sha256, verified_at, source, asked_by, report) "+
+				"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"),
 				p.ID, string(p.Status), p.Started.UnixMilli(), millis(p.Finished), p.SHA256, verified, p.Source, p.By,
 				string(report))
 		}

@@ -90,17 +90,20 @@ func (c *Catalog) listOne(ctx context.Context, name string, store storage.Store)
 	memory := semaphore.NewWeighted(bytesAtOnce)
 	for i, info := range infos {
 		row := rowOf(info)
-		if known, there := index[info.Key]; there && known.fits(row) {
+		known, indexed := index[info.Key]
+		if indexed = indexed && known.fits(row); indexed {
 			delete(index, info.Key)
-			if entries[i] = known.decode(); entries[i] != nil {
-				continue
-			}
+		} else {
+			known = copied[info.Key]
 		}
-		if known, there := copied[info.Key]; there && known.fits(row) {
-			if entries[i] = known.decode(); entries[i] != nil {
+		if known.fits(row) {
+			entries[i] = known.decode()
+		}
+		if entries[i] != nil {
+			if !indexed {
 				fresh[i] = known
-				continue
 			}
+			continue
 		}
 		size := manifest.MaxSize + int64(1) // what a store that does not say it may send
 		if info.Size >= 0 {

@@ -82,7 +82,8 @@ func (c *Catalog) newestVerifications(ctx context.Context, backup string) (map[c
 	error) {
 	rows, err := c.config.DB.QueryContext(ctx, c.config.DB.Rebind(`SELECT backup_id, destination, level, ok,
 		finished_at, CASE WHEN ok = 0 THEN report ELSE '' END
-		FROM cmsjobs_backup_verifications WHERE conclusive = 1 AND (backup_id = ? OR ? = '') ORDER BY finished_at, id`), backup, backup)
+		FROM cmsjobs_backup_verifications WHERE conclusive = 1 AND (backup_id = ? OR ? = '')
+		ORDER BY finished_at, id`), backup, backup)
 	if err != nil {
 		return nil, fmt.Errorf("reading the newest verifications: %w", err)
 	}

@@ -276,28 +276,34 @@ func (c *Checker) judgeHistory(ctx context.Context, s *Health) error {
 			s.LastChecked, s.Note = p.Finished, p.Note
 		}
 	}
-	switch limit := c.config.Limits.MaxUnverified; {
+	s.judgeVerifications(verifications, c.config.Limits.MaxUnverified)
+	history, err := c.config.Catalog.History(ctx, 1)
+	if err != nil || len(history) == 0 {
+		return err
+	}
+	switch last := history[0]; last.Status {
+	case manifest.Failed:
+		s.warn("failing", "", "the last backup failed: %s", last.Error)
+	case manifest.Partial:
+		s.warn("failing", "", "the last backup is partial: %s", last.Error)
+	}
+	return nil
+}
+
+// judgeVerifications warns where none was good for longer than limit, and where
+// the newest one was bad.
+func (s *Health) judgeVerifications(newestFirst []manifest.Verification, limit time.Duration) {
+	switch {
 	case s.Checked.Sub(s.LastChecked) <= limit: // all that this account's rights allow
 	case s.LastVerified.IsZero():
 		s.warn("unverified", "", "no backup was ever verified by a restore")
 	case s.Checked.Sub(s.LastVerified) > limit:
 		s.warn("unverified", "", "the last verified restore was on %s", s.LastVerified.Format(time.DateTime))
 	}
-	if len(verifications) > 0 && !verifications[0].OK {
-		s.warn("failing", verifications[0].Destination, "the last verification failed: backup %s at %s",
-			verifications[0].Backup, verifications[0].Destination)
+	if len(newestFirst) > 0 && !newestFirst[0].OK {
+		s.warn("failing", newestFirst[0].Destination, "the last verification failed: backup %s at %s",
+			newestFirst[0].Backup, newestFirst[0].Destination)
 	}
-	history, err := c.config.Catalog.History(ctx, 1)
-	if err != nil {
-		return err
-	}
-	if len(history) > 0 && history[0].Status == manifest.Failed {
-		s.warn("failing", "", "the last backup failed: %s", history[0].Error)
-	}
-	if len(history) > 0 && history[0].Status == manifest.Partial {
-		s.warn("failing", "", "the last backup is partial: %s", history[0].Error)
-	}
-	return nil
 }
 
 // judgeLeftovers names what killed verifications and restores left.

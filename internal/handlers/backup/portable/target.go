@@ -42,8 +42,9 @@ func Look(ctx context.Context, db *sql.DB) (Target, error) {
 		return t, fmt.Errorf("asking the server that is to take the dump: %w", err)
 	}
 	for query, into := range map[string]map[string]bool{
-		"SELECT LOWER(COLLATION_NAME) FROM information_schema.COLLATIONS WHERE COLLATION_NAME IS NOT NULL": t.collations,
-		"SELECT LOWER(ENGINE) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')":         t.engines,
+		"SELECT LOWER(COLLATION_NAME) FROM information_schema.COLLATIONS " +
+			"WHERE COLLATION_NAME IS NOT NULL": t.collations,
+		"SELECT LOWER(ENGINE) FROM information_schema.ENGINES WHERE SUPPORT IN ('YES', 'DEFAULT')": t.engines,
 	} {
 		names, err := column(ctx, db, query)
 		if err != nil {

@@ -152,7 +152,8 @@ func (b *run) prepare(ctx context.Context) error {
 		}
 	}
 	if b.report.Lost > 0 {
-		b.warn("%d objects of the last backup are missing: what was in them is stored again; verify the earlier backups", b.report.Lost)
+		b.warn("%d objects of the last backup are missing: what was in them is stored again; "+
+			"verify the earlier backups", b.report.Lost)
 	}
 	b.known = sync.OnceValue(func() *index { return b.indexBase(ctx) })
 	b.records = newRecorder(b)

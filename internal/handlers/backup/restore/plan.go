@@ -173,7 +173,8 @@ func (r *Restorer) planTables(ctx context.Context, q Request, plan *Plan) error 
 		var tables []cms.TableSize
 		if err := database.SelectStatistics(ctx, sqlx.NewDb(pool, "mysql"), &tables,
 			"SELECT TABLE_NAME AS name, CAST(COALESCE(TABLE_ROWS, 0) AS SIGNED) AS row_count"+
-				" FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_TYPE = 'BASE TABLE'"); err != nil {
+				" FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() "+
+				"AND TABLE_TYPE = 'BASE TABLE'"); err != nil {
 			return fmt.Errorf("looking at the database to restore into: %w", err)
 		}
 		for _, t := range tables {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"embed"
 	"encoding/json"
+	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
@@ -49,7 +50,7 @@ func Feature(p Ports) web.Feature {
 	h := handlers{p, &queueNames{}}
 	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{
 		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
-		Routes: append(append(h.apiRoutes(), h.failedRoutes()...), h.pageRoutes()...)}
+		Routes: slices.Concat(h.apiRoutes(), h.runRoutes(), h.failedRoutes(), h.pageRoutes())}
 }
 
 // pageRoutes are the pages and their forms. Forms answer 303 and the page shows

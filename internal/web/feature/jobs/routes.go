@@ -84,6 +84,13 @@ func (h handlers) apiRoutes() []web.Route {
 		{Method: get, Path: "/api/v1/jobs/:id/log", Name: "jobs.log", Summary: "What the job's handler said, oldest " +
 			"first.", Scope: access.Read, Managed: true, Answer: ops.LogView{}, Needs: web.NeedsHistory,
 			Handle: h.jobLog},
+	}
+}
+
+// runRoutes are the calls for ended runs and for the types.
+func (h handlers) runRoutes() []web.Route {
+	const get = http.MethodGet
+	return []web.Route{
 		{Method: get, Path: "/api/v1/runs", Name: "runs.list", Summary: "Runs that ended, newest first.",
 			Scope: access.Read, Query: jobQuery(), Answer: RunList{}, Needs: web.NeedsHistory, Handle: h.listRuns},
 		{Method: get, Path: "/api/v1/throughput", Name: "runs.throughput", Summary: "Ended runs in steps of time, " +
