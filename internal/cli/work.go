@@ -23,7 +23,7 @@ func addWorkFlags(c *cobra.Command) {
 	f.String("max-time", "0s", "stop after so long")
 	f.String("poll", "3s", "longest wait between two looks at an empty queue")
 	f.String("grace", "30s", "how long running jobs may go on after TERM")
-	f.String("lease", "90s", "how long a claim holds without a word")
+	f.String("lease", "90s", "how long a claim holds without being renewed")
 	f.String("name", "", "what the worker's name begins with")
 }
 

@@ -79,7 +79,7 @@ func checkBreakers(ctx context.Context, r *app.Services) ([]Finding, error) {
 		}
 	}
 	if len(found) == 0 {
-		found = append(found, ok("nothing is out"))
+		found = append(found, ok("all services that jobs need respond"))
 	}
 	return found, nil
 }
