@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 
+	"github.com/cmsjobs/cmsjobs/internal/systemd"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 
 	"golang.org/x/sync/errgroup"
@@ -82,7 +83,7 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	// The database may be away for a day and the process is well all the same:
 	// the watchdog is for a process that hangs.
 	return append(parts, part{"systemd", func(ctx context.Context) error {
-		return notifySystemd(ctx, func(context.Context) error { return nil })
+		return systemd.Notify(ctx, func(context.Context) error { return nil })
 	}}), nil
 }
 

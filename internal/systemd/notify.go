@@ -1,4 +1,4 @@
-package app
+package systemd
 
 import (
 	"context"
@@ -8,10 +8,10 @@ import (
 	"github.com/coreos/go-systemd/v22/daemon"
 )
 
-// notifySystemd tells systemd that the service is ready, feeds its watchdog
+// Notify tells systemd that the service is ready, feeds its watchdog
 // while healthy says nil, and tells it when the service stops. It returns when
 // ctx ends; without systemd it only waits.
-func notifySystemd(ctx context.Context, healthy func(context.Context) error) error {
+func Notify(ctx context.Context, healthy func(context.Context) error) error {
 	defer daemon.SdNotify(false, daemon.SdNotifyStopping) //nolint:errcheck // systemd sees the end itself
 	if _, err := daemon.SdNotify(false, daemon.SdNotifyReady); err != nil {
 		return fmt.Errorf("telling systemd that the service is ready: %w", err)
