@@ -123,7 +123,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
 			want(t, call(t, quiet, dsn, "jobs", "show", failing.ID), 0, "completed")
 
-			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.ID), 0, "cancel: 1 jobs")
+			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.ID), 0, "cancel: 1 job")
 			want(t, call(t, quiet, dsn, "jobs", "cancel", delayed.ID), exitFault, "cancelled")
 			want(t, call(t, quiet, dsn, "jobs", "show", "no-such-job"), exitNotFound, "no job has the id")
 			want(t, call(t, quiet, dsn, "pause", "default"), 0, "Paused")

@@ -112,7 +112,7 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 	if len(list.Items) != 1 || list.Items[0].To != "zoe@example.net" || !list.Items[0].Kept {
 		t.Fatalf("found %+v", list.Items)
 	}
-	for query, found := range map[string]int{"q=100%25": 2, "q=1%25o": 0, "q=": 2, "status=refused": 0,
+	for query, found := range map[string]int{"text=100%25": 2, "text=1%25o": 0, "text=": 2, "status=refused": 0,
 		"status=accepted": 2} {
 		o.get("/api/v1/mail?"+query, &list)
 		if len(list.Items) != found {

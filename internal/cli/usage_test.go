@@ -64,7 +64,7 @@ func TestANumberThatTwoJobsHaveIsRefused(t *testing.T) {
 	if strings.Contains(list.out, "0/3") && strings.Contains(list.out, "failed  0/") {
 		t.Errorf("a failed job has no attempts:\n%s", list.out)
 	}
-	want(t, call(t, nil, dsn, "failed", "retry", "1"), 0, "retry: 1 jobs")
+	want(t, call(t, nil, dsn, "failed", "retry", "1"), 0, "retry: 1 job")
 	want(t, call(t, nil, dsn, "jobs", "show", "22222222-2222-4222-8222-222222222222"), 0, "queued")
 }
 

@@ -13,11 +13,15 @@ const unfinishedRestore = "unfinished restore"
 
 // Unfinished names a restore that does not run any more and did not succeed.
 func (r *Restorer) Unfinished(ctx context.Context) (string, error) {
+	row, err := r.config.Locks.Holder(ctx, unfinishedRestore)
+	if err != nil || row.Purpose == "" {
+		return "", err
+	}
 	running, err := r.config.Locks.Busy(ctx)
 	if err != nil || running {
 		return "", err // perhaps it is the one that runs
 	}
-	row, err := r.config.Locks.Holder(ctx, unfinishedRestore)
+	row, err = r.config.Locks.Holder(ctx, unfinishedRestore) // again: it may have finished just now
 	if err != nil || row.Purpose == "" {
 		return "", err
 	}
