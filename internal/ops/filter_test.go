@@ -18,7 +18,7 @@ var now = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
 
 func TestFilterIsRead(t *testing.T) {
 	q, err := url.ParseQuery(
-		"status=failed,queued&status=failed&type=a.b&queue=x%20y&q=text&cause=c&since=2h&until=2026-11-22&ids=1,2")
+		"status=failed,queued&status=failed&type=a.b&queue=x%20y&text=text&cause=c&since=2h&until=2026-11-22&ids=1,2")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +57,7 @@ func TestFilterIsRefused(t *testing.T) {
 // FuzzFilter holds that any query is read within the bounds or refused, that what is
 // read is text that a database takes, and that a filter survives being written.
 func FuzzFilter(f *testing.F) {
-	for _, seed := range []string{"", "status=failed&since=2h", "ids=a,b&ids=c&q=%00",
+	for _, seed := range []string{"", "status=failed&since=2h", "ids=a,b&ids=c&text=%00",
 		"until=2026-11-21T15:04:05Z&type=%ff", "since=9999999d", "queue=,%20,&cause=x"} {
 		f.Add(seed)
 	}
