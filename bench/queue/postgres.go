@@ -34,6 +34,19 @@ func (b *bench) postgres(ctx context.Context) error {
 		append(append([]string{}, costHead...), "speed : River", "CPU : River", "speed : graphile",
 			"CPU : graphile")...)
 	b.found.peers(r, g)
+	addPeers(t, r, g)
+	if err := b.besidePeers(ctx, o, t, r, g); err != nil {
+		return err
+	}
+	mine, err := o.pickUp(ctx, 200)
+	p := b.table("Pick-up by an idle worker, PostgreSQL, ms", "", "who", "p50", "p99", "jobs")
+	p.add(spread("cmsjobs", mine)...)
+	p.add(spread("River, tuned (1 ms cooldown, 10 ms poll, LISTEN/NOTIFY)", r.pickUp)...)
+	return err
+}
+
+// addPeers adds the lines of River and graphile-worker to a table.
+func addPeers(t *table, r, g peerFigures) {
 	for _, name := range []string{"enqueue 1", "enqueue 10", "bulk", "drain default 10", "drain tuned"} {
 		for who, f := range map[string]peerFigures{"River": r, "graphile-worker": g} {
 			if c, there := f.costs[name]; there {
@@ -41,6 +54,10 @@ func (b *bench) postgres(ctx context.Context) error {
 			}
 		}
 	}
+}
+
+// besidePeers does the peers' work with ours and adds a line of each.
+func (b *bench) besidePeers(ctx context.Context, o *ours, t *table, r, g peerFigures) error {
 	for _, m := range []struct {
 		name, peer, figure string
 		work               func() (cost, error)
@@ -72,9 +89,5 @@ func (b *bench) postgres(ctx context.Context) error {
 		b.found[m.figure] = c.rate()
 		t.add(costRow(m.name, c, r.costs[m.peer], g.costs[m.peer])...)
 	}
-	mine, err := o.pickUp(ctx, 200)
-	p := b.table("Pick-up by an idle worker, PostgreSQL, ms", "", "who", "p50", "p99", "jobs")
-	p.add(spread("cmsjobs", mine)...)
-	p.add(spread("River, tuned (1 ms cooldown, 10 ms poll, LISTEN/NOTIFY)", r.pickUp)...)
-	return err
+	return nil
 }

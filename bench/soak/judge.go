@@ -132,11 +132,20 @@ func (c *trial) end() {
 	} else if c.report.Unknown++; !there && !c.waits[c.key] {
 		return // it never came into the queue
 	}
+	if !there {
+		where := map[bool]string{true: " is still in the queue", false: " is gone"}[c.waits[c.key]]
+		c.report.Lost = append(c.report.Lost, c.name()+where)
+		return
+	}
+	c.meant(completed)
+	if c.failed[c.key] {
+		c.report.Failed++
+	}
+}
+
+// meant holds an end against what was to come of the job.
+func (c *trial) meant(completed bool) {
 	switch {
-	case !there && c.waits[c.key]:
-		c.report.Lost = append(c.report.Lost, c.name()+" is still in the queue")
-	case !there:
-		c.report.Lost = append(c.report.Lost, c.name()+" is gone")
 	case completed && c.asked.want == failed:
 		c.report.Wrong = append(c.report.Wrong, c.name()+" was completed, although its other side refused it")
 	case completed && c.asked.want == done && c.unseen():
@@ -144,9 +153,6 @@ func (c *trial) end() {
 	case c.failed[c.key] && c.asked.want == done && !c.excused():
 		c.report.Unreasoned++
 		c.report.Wrong = append(c.report.Wrong, c.name()+" failed for good without a reason")
-	}
-	if c.failed[c.key] {
-		c.report.Failed++
 	}
 }
 
