@@ -22,6 +22,7 @@ func TestRecipes(t *testing.T) {
 		"### A new job type: four files": 4,
 		// docs/settings.md is written below, the use is no part of it
 		"### A new setting: three files, and the line that uses it": 3,
+		"### A column of the jobs list: four files":                 4,
 	} {
 		files, err := carryOut(dir, page, heading)
 		if err != nil {
@@ -34,6 +35,9 @@ func TestRecipes(t *testing.T) {
 	goIn(t, dir, "test", "-vet=off", "-trimpath", ".", "-update", "-run",
 		"^(TestSettingsAreDocumented|TestEveryTypeIsDocumented|TestWhoMayImportWhom|TestEveryPackageSaysWhatItIs)$")
 	goIn(t, dir, "test", "-vet=off", "-trimpath", "./config")
+	goIn(t, dir, "test", "-vet=off", "-trimpath", "./internal/web", "-run", "^TestTheDocumentIsThatOfTheRoutes$", "-update")
+	goIn(t, dir, "test", "-vet=off", "-trimpath", "./internal/web", "-run",
+		"^(TestEveryTextIsThereInEachLanguage|TestNoTextIsUnused)$")
 	goIn(t, dir, "build", "-trimpath", "-o", "cmsjobs", "./cmd/cmsjobs")
 
 	file := filepath.Join(dir, "cms.sqlite") // an empty file is an empty database
@@ -49,6 +53,9 @@ func TestRecipes(t *testing.T) {
 	cmsjobs("work", "--stop-when-empty")
 	if shown := cmsjobs("jobs", "show", "1"); !strings.Contains(shown, "Hello Ada") {
 		t.Errorf("the job of the new type left no greeting:\n%s", shown)
+	}
+	if listed := cmsjobs("jobs", "list"); !strings.Contains(listed, "BYTES") {
+		t.Errorf("the new column is not listed:\n%s", listed)
 	}
 	if shown := cmsjobs("--set", "log.source=true", "config", "show"); !regexp.MustCompile(`log\.source\s+true`).
 		MatchString(shown) {
@@ -75,7 +82,7 @@ func run(t *testing.T, dir, program string, arguments ...string) string {
 // copySource copies what the module is built and tested from.
 func copySource(t *testing.T, to string) {
 	t.Helper()
-	left := []string{"node_modules", "bin", "dist", "images", "sdk", "bench", "checks"}
+	left := []string{"node_modules", "bin", "dist", "images", "bench", "checks"}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -75,6 +75,11 @@ func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filt
 	if err != nil {
 		return err
 	}
+	columns := ops.JobColumns()
+	head := []string{"ID", "TYPE", "STATUS", "WHEN"}
+	for _, c := range columns {
+		head = append(head, strings.ToUpper(c.Name))
+	}
 	cells := make([][]string, len(views.Items))
 	now := a.Now()
 	for i, v := range views.Items {
@@ -82,11 +87,13 @@ func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filt
 		if !v.EndedAt.IsZero() {
 			when = v.EndedAt
 		}
-		cells[i] = []string{v.ID, v.Type, v.Queue, statusOf(v), attempts(v), display.Ago(when, now),
-			display.Short(waitsFor(list.Items[i], v, down), 50)}
+		cells[i] = []string{v.ID, v.Type, statusOf(v), display.Ago(when, now)}
+		for _, c := range columns {
+			cells[i] = append(cells[i], c.Text(v))
+		}
+		cells[i] = append(cells[i], display.Short(waitsFor(list.Items[i], v, down), 50))
 	}
-	if err := a.list(nil, []string{"ID", "TYPE", "QUEUE", "STATUS", "ATTEMPT", "WHEN", "ERROR"}, cells,
-		"No jobs."); err != nil {
+	if err := a.list(nil, append(head, "ERROR"), cells, "No jobs."); err != nil {
 		return err
 	}
 	if views.Next != "" {
@@ -100,17 +107,6 @@ func statusOf(v ops.JobView) string {
 		return v.Status
 	}
 	return v.Status + " (" + v.Detail + ")"
-}
-
-func attempts(v ops.JobView) string {
-	// PHP's, or from before the history: nobody wrote it down
-	if v.Status == string(jobs.StatusFailed) && v.Attempts == 0 {
-		return "–"
-	}
-	if v.MaxAttempts == 0 {
-		return strconv.Itoa(v.Attempts)
-	}
-	return fmt.Sprintf("%d/%d", v.Attempts, v.MaxAttempts)
 }
 
 // jobsShowCommand shows a job, by its number only one in these statuses.
@@ -173,7 +169,7 @@ func (a *commandLine) showJob(ctx context.Context, r *app.Services, j jobs.Recor
 func (a *commandLine) describeJob(v ops.JobView) {
 	now := a.Now()
 	pairs := [][]string{{"ID", v.ID}, {"Number", strconv.FormatInt(v.Number, 10)}, {"Type", v.Type}, {"Queue", v.Queue},
-		{"Status", statusOf(v)}, {"Attempts", attempts(v)}, {"Enqueued", display.Ago(v.EnqueuedAt, now)},
+		{"Status", statusOf(v)}, {"Attempts", v.AttemptText()}, {"Enqueued", display.Ago(v.EnqueuedAt, now)},
 		{"Due", display.Ago(v.RunAt, now)},
 		{"Started", display.Ago(v.StartedAt, now)}, {"Ended", display.Ago(v.EndedAt, now)}, {"Worker", v.Worker},
 		{"Result", display.Short(string(v.Result), 300)}, {"Payload", display.Short(string(v.Payload), 2000)},

@@ -2,6 +2,7 @@ package ops
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -180,4 +181,31 @@ func EnqueuedView(n jobs.Spec, r jobs.Receipt, now time.Time) Enqueued {
 func ExistingView(r jobs.Record) Enqueued {
 	return Enqueued{ID: IDOf(r), Type: r.Type, Status: string(r.Status), RunAt: UTC(r.RunAt),
 		EnqueuedAt: UTC(r.EnqueuedAt), Existing: true}
+}
+
+// JobColumn is a plain column of the lists of jobs for people. Type, status, time
+// and error have links, colours and lengths of the place that shows them.
+type JobColumn struct {
+	Name string // the command line's heading; the page has the text job.NAME
+	Text func(JobView) string
+}
+
+// JobColumns are the plain columns, which the page and the command line share.
+func JobColumns() []JobColumn {
+	return []JobColumn{
+		{"queue", func(v JobView) string { return v.Queue }},
+		{"attempt", JobView.AttemptText},
+	}
+}
+
+// AttemptText is the starts so far, of those allowed.
+func (v JobView) AttemptText() string {
+	// PHP's, or from before the history: nobody wrote it down
+	if v.Status == string(jobs.StatusFailed) && v.Attempts == 0 {
+		return "–"
+	}
+	if v.MaxAttempts == 0 {
+		return strconv.Itoa(v.Attempts)
+	}
+	return fmt.Sprintf("%d/%d", v.Attempts, v.MaxAttempts)
 }

@@ -16,6 +16,7 @@ import (
 // Everything else that runs on one of them runs on both.
 var onOneServer = map[string]string{
 	"bench/soak/run_test.go TestTheJudgeReadsWhenARunBegan":                                     "what is judged is the history, by SQL that TestConformance runs on both",
+	"internal/feed/knock_test.go TestTheLaravelPackageNotifies":                                 "the datagram is PHP's; the table behind it is the same",
 	"internal/cli/service_sdk_test.go TestTheJavaScriptSDK":                                     "speaks HTTP; the database behind it is TestConformance's",
 	"internal/cli/service_trace_test.go TestAJobIsTracedFromItsEnqueueToItsEnd":                 "traces do not depend on the database",
 	"internal/cli/service_enqueue_test.go TestTheSameJobFromEverywhere":                         "one snippet of SQL for both; it runs on MySQL",

@@ -20,6 +20,8 @@ type jobsPageData struct {
 	Filter ops.Filter
 	Status string
 	Jobs   []ops.JobView
+	// Columns are the plain ones; the page has type, status, time and payload itself.
+	Columns []ops.JobColumn
 	// Counts are the jobs of each status under the rest of the filter; −1 where
 	// counting would read the payloads of many jobs.
 	Counts  map[string]int64
@@ -40,8 +42,9 @@ type bulkChoice struct{ Action, Key, Class string }
 var periods = []string{"1h", "24h", "168h", "720h"}
 
 func (h handlers) jobsPage(req *web.Request) error {
-	v := jobsPageData{Filter: req.WrittenFilter(), Types: req.Registry().Types(), Periods: periods,
-		Cursor: req.QueryParam("cursor")}
+	v := jobsPageData{Filter: req.WrittenFilter(), Columns: ops.JobColumns(), Types: req.Registry().Types(),
+		Periods: periods,
+		Cursor:  req.QueryParam("cursor")}
 	v.Query = v.Filter.Query().Encode()
 	if len(v.Filter.Status) == 1 {
 		v.Status = v.Filter.Status[0]
