@@ -194,10 +194,10 @@ func (l *lab) configure(context.Context) error {
 	text := fmt.Sprintf(`cms: {dir: %q, url: "https://demo.example"}
 queue: {lease: %s, poll_first: 50ms, poll: 500ms, grace: %s, heartbeat_stale: 30s,
   export_dir: %q, internal_rows: [cmsjobs.probe, webhook.deliver]}
-kinds:
+types:
 %sschedule:
   entries:
-    soak: {cron: "* * * * *", kind: cmsjobs.probe, payload: {sleep: 10ms}, policy: all}
+    soak: {cron: "* * * * *", type: cmsjobs.probe, payload: {sleep: 10ms}, policy: all}
 http: {admin_password: soak-soak-soak}
 mail: {driver: smtp, host: 127.0.0.1, port: %d, encryption: none,
   from: editor@demo.example, timeout: 5s, rate: {per_minute: 0}}

@@ -221,6 +221,9 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 			id = made.Token.ID
 		}
 		path := strings.NewReplacer(":id", id, ":name", "sitemap", ":address", "a@b").Replace(r.Path)
+		if r.Name == "queues.pause" { // no job, worker or setting knows it
+			path += "?force=true"
+		}
 		if r.Name == "analytics.report" {
 			path += "?since=2026-11-01&until=2026-11-21"
 		}
