@@ -98,7 +98,7 @@ func startDemo(ctx context.Context, dir string) (base string, stop func(), err e
 	for n := range more {
 		payload := fmt.Sprintf(`{"sleep":"%dms"}`, n*7%90)
 		if n == more-1 {
-			payload = `{"sleep":"10m"}` // one that still runs
+			payload = `{"sleep":"4m"}` // one that still runs
 		}
 		if out, err := exec.CommandContext(ctx, binary, "--cms", site, "enqueue", "cmsjobs.probe",
 			payload).CombinedOutput(); err != nil {
