@@ -48,7 +48,7 @@ func (o *ours) idling(ctx context.Context, d time.Duration) (idle, error) {
 		return idle{}, err
 	}
 	ended := func() error { return errors.Join(work.Process.Signal(syscall.SIGTERM), work.Wait()) }
-	time.Sleep(6 * time.Second) // started, and its polls as far apart as they get
+	time.Sleep(40 * time.Second) // started, and its polls and looks as far apart as they get (internal/feed)
 	before, asked, own := o.server.CPU(), o.questions(ctx), servers.Ticks(work.Process.Pid, false)
 	if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", work.Process.Pid), []byte("1"), 0); err != nil {
 		return idle{}, errors.Join(err, ended())

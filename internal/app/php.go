@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"os"
 	"os/exec"
@@ -95,26 +94,7 @@ func (r *Services) phpEnded(e php.End) {
 	if r.Metrics != nil {
 		r.Metrics.Ended(end)
 	}
-	r.logPHP(end)
-}
-
-// logPHP is one line of the log on a run of PHP's, where log.jobs asks for it.
-func (r *Services) logPHP(end jobs.Settlement) {
-	failed := end.Outcome == jobs.Failed || end.Outcome == jobs.Retried
-	if which := jobs.LogEnds(r.Config.Log.Jobs); which == jobs.LogNone || which == jobs.LogFailed && !failed {
-		return
-	}
-	log := slog.New(r.Log.Handler().WithAttrs(end.LogAttrs()))
-	reason := jobs.PlainText(end.Error, 500)
-	switch end.Outcome {
-	case jobs.Failed:
-		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
-	case jobs.Retried:
-		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error",
-			reason)
-	case jobs.Released:
-		log.Info("job released", "event", "job.released", "due_in", end.Delay)
-	default:
-		log.Info("job completed", "event", "job.finished")
+	if jobs.LogEnds(r.Config.Log.Jobs).Wants(end.Outcome) {
+		jobs.LogEnd(r.Log, end, jobs.PlainText(end.Error, 500))
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// wants says whether a run that ended so is logged.
-func (l LogEnds) wants(o Outcome) bool {
+// Wants says whether a run that ended so is logged.
+func (l LogEnds) Wants(o Outcome) bool {
 	switch l {
 	case LogNone:
 		return false
@@ -29,11 +29,11 @@ func (w *Worker) logEnds(ends []Settlement) {
 	completed := ends[:0] // in place
 	for _, end := range ends {
 		switch {
-		case !w.c.LogEnds.wants(end.Outcome):
+		case !w.c.LogEnds.Wants(end.Outcome):
 		case end.Outcome == Completed && w.c.LogCompleted != nil:
 			completed = append(completed, end)
 		default:
-			w.logEnd(end)
+			LogEnd(w.c.Logger, end, oneLine(end.Error))
 		}
 	}
 	if len(completed) > 0 {
@@ -50,14 +50,13 @@ func (s Settlement) LogAttrs() []slog.Attr {
 		slog.Duration("duration", s.Duration)}
 }
 
-// logEnd logs one run.
-func (w *Worker) logEnd(end Settlement) {
+// LogEnd logs one run; reason is its error in one line.
+func LogEnd(logger *slog.Logger, end Settlement, reason string) {
 	level := logLevel(end)
-	if !w.c.Logger.Enabled(context.Background(), level) {
+	if !logger.Enabled(context.Background(), level) {
 		return
 	}
-	log := slog.New(w.c.Logger.Handler().WithAttrs(end.LogAttrs()))
-	reason := oneLine(end.Error)
+	log := slog.New(logger.Handler().WithAttrs(end.LogAttrs()))
 	switch end.Outcome {
 	case Completed:
 		log.Info(CompletedMessage, "event", FinishedEvent)

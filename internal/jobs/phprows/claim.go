@@ -123,7 +123,7 @@ func (s *Store) takeUnchanged(ctx context.Context, queue string, rows []*row, un
 		groups[k] = append(groups[k], r)
 		if r.Rescued && r.Attempts > 0 {
 			lost = append(lost, tables.Run{Job: s.described(r, queue, r.Attempts), Outcome: jobs.CrashedOutcome,
-				Error: "the run ended without a result: its worker died, was cut off or was paused beyond its lease"})
+				Error: tables.EndedWithoutResult})
 		}
 	}
 	return s.InTx(ctx, "claiming jobs of PHP", func(t tables.Transaction) error {

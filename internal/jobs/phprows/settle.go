@@ -48,7 +48,7 @@ func (s *Store) settle(ctx context.Context, ends []numbered, results []error) er
 	switch {
 	case err == nil:
 		for _, e := range ends {
-			s.forget(e.Job.Lease.ID)
+			s.renewals.Forget(e.Job.Lease.ID)
 		}
 		return nil
 	case !errors.Is(err, errShort) && database.Classify(err) != database.JobsFault:
@@ -74,7 +74,7 @@ func (s *Store) lost(ctx context.Context, e numbered, results []error) error {
 	if err != nil {
 		return fmt.Errorf("settling jobs of PHP: %w", err)
 	}
-	s.forget(e.Job.Lease.ID)
+	s.renewals.Forget(e.Job.Lease.ID)
 	if !written {
 		results[e.index] = jobs.ErrLeaseLost
 	}
@@ -146,7 +146,7 @@ func (s *Store) copyOne(ctx context.Context, t tables.Transaction, e numbered, f
 		}
 		columns, values, args = "uuid, "+columns, mark+", "+values, append([]any{name}, args...)
 	}
-	cond, more := s.Layout.Guard(e.Job.Lease, s.triedRenewals(e.Job.Lease.ID))
+	cond, more := s.Layout.Guard(e.Job.Lease, s.renewals.Tried(e.Job.Lease.ID))
 	n, err := s.Exec(ctx, t.Main, fmt.Sprintf("INSERT INTO %s (%s) SELECT %s FROM %s WHERE id = %d AND %s",
 		s.Failed.Name, columns, values, table.Name, e.Job.Lease.ID, cond), append(args, more...)...)
 	if err == nil && n != 1 {
@@ -187,13 +187,13 @@ func (s *Store) change(ctx context.Context, t tables.Transaction, ends []numbere
 		byVerb[verb].leases = append(byVerb[verb].leases, e.Job.Lease)
 	}
 	for _, c := range changes {
-		for _, g := range s.byGuard(c.leases, 0) {
-			in, args := s.Dialect.IDRanges(g.ids)
-			n, err := s.Exec(ctx, t.Main, c.verb+" WHERE "+in+" AND "+g.cond, slices.Concat(args, g.args)...)
+		for _, g := range s.renewals.ByGuard(c.leases) {
+			in, args := s.Dialect.IDRanges(g.IDs)
+			n, err := s.Exec(ctx, t.Main, c.verb+" WHERE "+in+" AND "+g.Cond, slices.Concat(args, g.Args)...)
 			if err != nil {
 				return err
 			}
-			if n != int64(len(g.ids)) {
+			if n != int64(len(g.IDs)) {
 				return errShort
 			}
 		}
@@ -209,27 +209,17 @@ func (s *Store) dueIn(d time.Duration) string {
 // record writes the history and what the jobs printed.
 func (s *Store) record(ctx context.Context, t tables.Transaction, ends []numbered) error {
 	runs := make([]tables.Run, len(ends))
-	var values []string
-	var args []any
+	var lines []tables.JobLine
 	for i, e := range ends {
 		runs[i] = tables.Run{Job: e.Job.Job, Outcome: e.Word(), Worker: e.Worker,
 			Lease:    tables.RandomPart(e.Job.Lease.Token),
 			Duration: e.Duration, Wait: e.Wait, Error: e.Exception}
 		for _, l := range e.Lines {
-			values = append(values, "(?,?,?,?)")
-			args = append(args, e.Job.Job.UUID, e.Job.Job.Attempt, l.At.UnixMilli(), tables.CutText(l.Text))
+			lines = append(lines, tables.JobLine{UUID: e.Job.Job.UUID, Attempt: e.Job.Job.Attempt, LogLine: l})
 		}
 	}
 	if err := s.InsertRuns(ctx, t.Own, runs); err != nil {
 		return err
 	}
-	for len(values) > 0 {
-		n := min(len(values), 200)
-		if _, err := s.Exec(ctx, t.Own, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+
-			strings.Join(values[:n], ","), args[:4*n]...); err != nil {
-			return fmt.Errorf("writing jobs' log lines: %w", err)
-		}
-		values, args = values[n:], args[4*n:]
-	}
-	return nil
+	return s.InsertLines(ctx, t.Own, lines)
 }

@@ -16,11 +16,11 @@ type Store struct {
 	*tables.Tables
 	connection string // of failed_jobs
 	worker     string
+	renewals   *tables.Renewals
 
-	mu      sync.Mutex        // never held while the database is asked
-	cursors map[string]*look  // by queue
-	tried   map[int64][]int64 // what unanswered renewals may have written, by row
-	inDoubt map[int64]doubt   // claims whose answer was lost, by row
+	mu      sync.Mutex       // never held while the database is asked
+	cursors map[string]*look // by queue
+	inDoubt map[int64]doubt  // claims whose answer was lost, by row
 }
 
 var _ php.Source = (*Store)(nil)
@@ -32,7 +32,7 @@ func New(t *tables.Tables, connection, worker string) (*Store, error) {
 		return nil, errors.New("PHP's jobs are in Laravel's own jobs table only: this table has the extended layout")
 	}
 	return &Store{Tables: t, connection: connection, worker: worker,
-		cursors: map[string]*look{}, tried: map[int64][]int64{}, inDoubt: map[int64]doubt{}}, nil
+		renewals: tables.NewRenewals(t), cursors: map[string]*look{}, inDoubt: map[int64]doubt{}}, nil
 }
 
 func (s *Store) log() *slog.Logger { return s.Options.Logger }

@@ -22,10 +22,10 @@ func (s *Store) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlS
 
 func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	var o jobs.ControlSignals
-	var lines []jobLine
+	var lines []tables.JobLine
 	for _, j := range w.Running {
 		for _, l := range j.Lines {
-			lines = append(lines, jobLine{j.UUID, j.Attempt, l})
+			lines = append(lines, tables.JobLine{UUID: j.UUID, Attempt: j.Attempt, LogLine: l})
 		}
 	}
 	op := "saying that the worker lives"
@@ -37,7 +37,7 @@ func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignal
 			if err := s.writeWorker(ctx, t.Own, w); err != nil {
 				return err
 			}
-			return s.insertLines(ctx, t.Own, lines)
+			return s.tables.InsertLines(ctx, t.Own, lines)
 		})
 	}
 	if err != nil {

@@ -104,7 +104,7 @@ func New(ctx context.Context, t *tables.Tables) (*Store, error) {
 		classes:  map[string]*classes{},
 		deferred: map[string][]int64{}, inDoubt: map[int64]inDoubtClaim{}, permits: map[string]int{},
 		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
-		unclear: map[string]bool{}, tried: map[int64][]int64{},
+		unclear: map[string]bool{}, renewals: tables.NewRenewals(t),
 	}
 	s.enqueues = s.newEnqueues()
 	s.chooseCompound()

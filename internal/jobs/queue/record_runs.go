@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -59,7 +58,7 @@ func (s *Store) recordCrashes(ctx context.Context, t tables.Transaction, rows []
 		}
 		job := x.Job
 		job.Attempt = x.Attempts
-		message := "the run ended without a result: its worker died, was cut off or was paused beyond its lease"
+		message := tables.EndedWithoutResult
 		if worker != "" {
 			message += " (" + worker + ")"
 		}
@@ -96,31 +95,12 @@ func (s *Store) lastHolder(ctx context.Context, q tables.Tx, x *tables.Candidate
 
 // storeLines keeps log lines that no heartbeat has stored.
 func (s *Store) storeLines(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
-	var lines []jobLine
+	var lines []tables.JobLine
 	for _, e := range ends {
 		for _, l := range e.Lines {
-			lines = append(lines, jobLine{e.Claimed.Job.UUID, e.Claimed.Job.Attempt, l})
+			lines = append(lines, tables.JobLine{UUID: e.Claimed.Job.UUID,
+				Attempt: e.Claimed.Job.Attempt, LogLine: l})
 		}
 	}
-	return s.insertLines(ctx, q, lines)
-}
-
-type jobLine struct {
-	uuid    string
-	attempt int
-	jobs.LogLine
-}
-
-func (s *Store) insertLines(ctx context.Context, q tables.Tx, lines []jobLine) error {
-	for chunk := range slices.Chunk(lines, 200) {
-		var args []any
-		for _, l := range chunk {
-			args = append(args, l.uuid, l.attempt, l.At.UnixMilli(), tables.CutText(l.Text))
-		}
-		if _, err := s.tables.Exec(ctx, q, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+
-			strings.TrimSuffix(strings.Repeat("(?,?,?,?),", len(chunk)), ","), args...); err != nil {
-			return fmt.Errorf("writing jobs' log lines: %w", err)
-		}
-	}
-	return nil
+	return s.tables.InsertLines(ctx, q, lines)
 }

@@ -30,7 +30,7 @@ func (s *Store) changes(ends []pendingSettlement) []*guardedUpdate {
 	var list []*guardedUpdate
 	add := func(e pendingSettlement, l jobs.Lease, duplicate bool) {
 		key := alike{outcome: e.Outcome, duplicate: duplicate, delay: e.Delay, attempt: l.Attempt, since: l.ReservedAt}
-		tried := s.triedRenewals(l.ID)
+		tried := s.renewals.Tried(l.ID)
 		if len(tried) > 0 {
 			key.tried = fmt.Sprint(tried)
 		}
@@ -86,7 +86,7 @@ func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 		if !duplicate && (e.Delay > 0 || e.Outcome == jobs.Retried) {
 			due = s.tables.SecondsNow() + fmt.Sprintf(" + %d", tables.WholeSeconds(e.Delay))
 		} else if s.tables.Layout.Name() == tables.Stock {
-			due = s.releasedDue()
+			due = s.tables.ReleasedDue()
 		}
 		if duplicate {
 			e.Outcome = jobs.Released
@@ -95,26 +95,6 @@ func (s *Store) endOf(e jobs.Settlement, duplicate bool) (string, []any) {
 		return "UPDATE " + t.Name + " SET " + set, args
 	}
 	return "DELETE FROM " + t.Name, nil
-}
-
-// releasedDue is when a row of a stock table is due again that is released
-// uncounted: as before, but not in the second in which its lease was written.
-// The next claim, which raises attempts to the same number, then writes another
-// lease, and what the present holder may still have on its way changes nothing.
-func (s *Store) releasedDue() string {
-	t := s.tables.Layout.Table()
-	length := int64(s.tables.LeaseLength().Seconds())
-	mark := t.Locked.FromExpr(fmt.Sprintf("%s + %d", s.tables.SecondsNow(), s.tables.LeaseMark(0, length)))
-	return "CASE WHEN " + t.Locked.Name + " >= " + mark + " THEN " + s.tables.SecondsNow() + " + 1 ELSE " +
-		t.Due.Seconds() + " END"
-}
-
-// triedRenewals are the values that unanswered renewals of the row may have
-// written.
-func (s *Store) triedRenewals(id int64) []int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return slices.Clone(s.tried[id])
 }
 
 // write is the transaction. What needs the lease comes first.

@@ -19,14 +19,15 @@ func (s *Store) rememberUnclear(ends []pendingSettlement) {
 }
 
 func (s *Store) forgetUnclear(ends []pendingSettlement) {
+	renewed := s.renewals.Unanswered()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.unclear)+len(s.tried) == 0 {
+	if len(s.unclear) == 0 && !renewed {
 		return
 	}
 	for _, e := range ends {
 		delete(s.unclear, leaseName(e.Claimed.Lease))
-		delete(s.tried, e.Claimed.Lease.ID)
+		s.renewals.Forget(e.Claimed.Lease.ID)
 	}
 }
 

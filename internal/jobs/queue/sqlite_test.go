@@ -72,7 +72,7 @@ func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
 		runtime.Gosched()
 	}
 	locked := make(chan struct{})
-	go func() { f.triedRenewals(1); close(locked) }()
+	go func() { f.forgetUnclear(nil); close(locked) }()
 	select {
 	case <-locked:
 	case <-time.After(10 * time.Second):

@@ -31,11 +31,11 @@ type Store struct {
 	compound     database.Compound
 	oneStatement atomic.Bool // a plain settlement may be one: see settle_plain.go
 	packets      sender      // nil where the server gets none
+	renewals     *tables.Renewals
 
-	mu       sync.Mutex        // never held while the database is asked
-	unclear  map[string]bool   // settlements whose answer was lost, by lease
-	tried    map[int64][]int64 // what unanswered renewals may have written, by row
-	delays   delays            // see pending.go
+	mu       sync.Mutex      // never held while the database is asked
+	unclear  map[string]bool // settlements whose answer was lost, by lease
+	delays   delays          // see pending.go
 	enqueues *groupcommit.Group[*enqueueRequest]
 }
 

@@ -4,11 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -226,4 +228,29 @@ func gather[T any](lines []RunRow, of func(*RunRow) T) []T {
 		list[i] = of(&lines[i])
 	}
 	return list
+}
+
+// EndedWithoutResult is what the history says of a run that another claim ended.
+const EndedWithoutResult = "the run ended without a result: its worker died, was cut off or was paused beyond its lease"
+
+// JobLine is a line that a job's run logged.
+type JobLine struct {
+	UUID    string
+	Attempt int
+	jobs.LogLine
+}
+
+// InsertLines writes log lines in as few statements as their number allows.
+func (s *Tables) InsertLines(ctx context.Context, q Tx, lines []JobLine) error {
+	for chunk := range slices.Chunk(lines, 200) {
+		var args []any
+		for _, l := range chunk {
+			args = append(args, l.UUID, l.Attempt, l.At.UnixMilli(), CutText(l.Text))
+		}
+		if _, err := s.Exec(ctx, q, "INSERT INTO cmsjobs_job_logs (uuid, attempt, at, line) VALUES "+
+			database.Rows("(?,?,?,?)", len(chunk)), args...); err != nil {
+			return fmt.Errorf("writing jobs' log lines: %w", err)
+		}
+	}
+	return nil
 }
