@@ -23,6 +23,7 @@ type Config struct {
 	Backup     Backup             `koanf:"backup"`
 	Analytics  Analytics          `koanf:"analytics"`
 	Cache      Cache              `koanf:"cache"`
+	Purge      Purge              `koanf:"purge"`
 	Logs       Logs               `koanf:"logs"`
 	Publish    Publish            `koanf:"publish"`
 	Activity   Activity           `koanf:"activity"`
@@ -52,6 +53,7 @@ func Default() Config {
 		Backup:     defaultBackup(),
 		Analytics:  defaultAnalytics(),
 		Cache:      defaultCache(),
+		Purge:      defaultPurge(),
 		Logs:       defaultLogs(),
 		Publish:    defaultPublish(),
 		Activity:   defaultActivity(),
@@ -81,6 +83,7 @@ func (c *Config) check(r *report) {
 	c.Backup.check(r)
 	c.Analytics.check(r)
 	c.Cache.check(r)
+	c.Purge.check(r)
 	c.Logs.check(r)
 	c.Publish.check(r)
 	c.Activity.check(r)

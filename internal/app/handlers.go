@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/isolate"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/publish"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/purge"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -34,6 +36,7 @@ func handlers() []func(*jobs.Registry, *Services) error {
 		webhookHandler,
 		notifyHandler,
 		cacheHandler,
+		purgeHandler,
 		publishHandler,
 		analyticsHandler,
 		backupHandler,
@@ -157,6 +160,39 @@ func webhookHandler(registry *jobs.Registry, r *Services) error {
 	h.Register(registry)
 	r.Handlers.Webhook = h
 	return nil
+}
+
+// maxPage is how much of a page is read to warm its cache.
+const maxPage = 32 << 20
+
+// purgeHandler joins the caches in front of the site. Both their addresses and the
+// site's are the owner's own: they may be private.
+func purgeHandler(registry *jobs.Registry, r *Services) error {
+	c, site := r.Config.Purge, cmp.Or(r.Config.CMS.URL, r.Site.URL())
+	if site == "" {
+		r.Log.Debug("no purges here: the site's address is not known (cms.url)", "event", "purge.off")
+		return nil
+	}
+	set := purge.Config{Site: site, Hosts: c.Hosts, Now: r.Now, Logger: r.Log,
+		Warm: purge.WarmOptions{Most: c.Warm, AtOnce: c.WarmAtOnce},
+		Client: outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: everywhere(), AllowHTTP: true,
+			SameHostRedirects: true, MaxBody: maxPage, UserAgent: "cmsjobs/" + r.Version})}
+	for _, d := range c.Destinations {
+		set.Destinations = append(set.Destinations, purge.Destination{Name: d.Name, Type: d.Type, URL: d.URL,
+			Prefix: d.Prefix, Method: d.Method, Zone: d.Zone, Service: d.Service, Token: d.Token.Reveal()})
+	}
+	h, err := purge.New(set)
+	if err != nil {
+		return UsageError{Err: fmt.Errorf("purge.destinations: %w", err)}
+	}
+	h.Register(registry)
+	r.Handlers.purge = len(c.Destinations) > 0
+	return nil
+}
+
+// everywhere are all addresses.
+func everywhere() []netip.Prefix {
+	return []netip.Prefix{netip.PrefixFrom(netip.IPv4Unspecified(), 0), netip.PrefixFrom(netip.IPv6Unspecified(), 0)}
 }
 
 // publishHandler joins scheduled publishing.

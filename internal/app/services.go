@@ -72,5 +72,6 @@ type handlerSet struct {
 	Analytics *analytics.Handler
 	Backup    *backup.Handler
 	publish   *publish.Handler
+	purge     bool // caches in front of the site hear of changes
 	notify    *notify.Handler
 }

@@ -1,0 +1,154 @@
+package purge
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Config is what the handler needs. Site, Destinations, Client and Now are
+// required.
+type Config struct {
+	// Site is the address of the site: https://www.example.com.
+	Site string
+	// Hosts are further names that the site answers to.
+	Hosts        []string
+	Destinations []Destination
+	// Client reaches the destinations, and the site itself.
+	Client *http.Client
+	Warm   WarmOptions
+	Now    func() time.Time
+	Logger *slog.Logger
+}
+
+// Handler runs cache.purge.
+type Handler struct {
+	c            Config
+	site         *url.URL
+	destinations []destination
+}
+
+// New returns the handler. An error says which destination cannot work.
+func New(c Config) (*Handler, error) {
+	site, err := url.Parse(c.Site)
+	if err != nil || site.Host == "" {
+		return nil, errors.New("purging needs the site's address: set APP_URL in the CMS's .env, or cms.url")
+	}
+	if c.Client == nil || c.Now == nil {
+		return nil, errors.New("purging needs an HTTP client and a clock")
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	c.Warm = c.Warm.withDefaults()
+	h := &Handler{c: c, site: site}
+	for _, d := range c.Destinations {
+		d = d.withDefaults()
+		to, err := d.open(c.Client)
+		if err != nil {
+			return nil, fmt.Errorf("the destination %s: %w", d.Name, err)
+		}
+		h.destinations = append(h.destinations, destination{d, to})
+	}
+	return h, nil
+}
+
+// Register makes the type known.
+func (h *Handler) Register(r *jobs.Registry) { jobs.Handle(r, Purge, h.run) }
+
+func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
+	urls, refused := h.own(p.URLs)
+	r := Result{URLs: len(urls), All: p.All, Refused: refused[:min(len(refused), 20)], DryRun: p.DryRun}
+	if len(urls) == 0 && !p.All {
+		return jobs.Permanent(fmt.Errorf("none of the addresses is one of %s: %s", h.site.Host, refused[0]))
+	}
+	var failed error
+	if !p.DryRun {
+		r.Destinations, failed = h.purge(ctx, urls, p.All)
+	}
+	// What failed to be purged is not asked for: the old page would stay warm.
+	if failed == nil && !p.Cold && !p.DryRun && h.c.Warm.Most > 0 {
+		w := h.warm(ctx, urls)
+		r.Warm = &w
+	}
+	if err := jobs.SetResult(ctx, r); err != nil {
+		return err
+	}
+	return failed
+}
+
+// own are the addresses that are the site's, absolute, each once; refused are the
+// others.
+func (h *Handler) own(list []string) (urls []*url.URL, refused []string) {
+	seen := map[string]bool{}
+	for _, text := range list {
+		u, err := h.site.Parse(strings.TrimSpace(text))
+		if err != nil || u.User != nil || !h.hosts(u) {
+			refused = append(refused, text)
+			continue
+		}
+		u.Fragment = ""
+		if u.Path == "" {
+			u.Path = "/"
+		}
+		if !seen[u.String()] {
+			seen[u.String()] = true
+			urls = append(urls, u)
+		}
+	}
+	return urls, refused
+}
+
+// hosts says whether an address is one of the site's.
+func (h *Handler) hosts(u *url.URL) bool {
+	if u.Scheme != "https" && u.Scheme != "http" {
+		return false
+	}
+	return strings.EqualFold(u.Host, h.site.Host) || slices.ContainsFunc(h.c.Hosts, func(name string) bool {
+		return strings.EqualFold(u.Host, name)
+	})
+}
+
+// purge tells all destinations. What one of them refuses keeps no other from it.
+func (h *Handler) purge(ctx context.Context, urls []*url.URL, all bool) ([]Purged, error) {
+	var list []Purged
+	var failed []error
+	var wait time.Duration
+	permanent := len(h.destinations) > 0
+	for _, d := range h.destinations {
+		done := Purged{Name: d.Name, Type: d.Type}
+		var err error
+		if all {
+			done.Requests, err = 1, d.to.purgeAll(ctx)
+		} else {
+			done.Requests, err = d.to.purge(ctx, urls)
+		}
+		if err != nil {
+			done.Error = err.Error()
+			failed = append(failed, fmt.Errorf("purging %s: %w", d.Name, err))
+			if later, ok := jobs.AsRetryAfter(err); ok {
+				wait = max(wait, later)
+			}
+			permanent = permanent && jobs.IsPermanent(err)
+		}
+		list = append(list, done)
+	}
+	switch err := errors.Join(failed...); {
+	case err == nil:
+		return list, nil
+	case len(failed) == len(list) && permanent:
+		return list, jobs.Permanent(err)
+	case wait > 0:
+		return list, jobs.RetryAfter(err, wait)
+	default:
+		return list, err
+	}
+}

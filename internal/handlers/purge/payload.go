@@ -1,0 +1,78 @@
+package purge
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// Payload says what is purged.
+type Payload struct {
+	// URLs are addresses of the site, or paths: /news/title.
+	URLs []string `json:"urls,omitempty"`
+	// All purges the whole site. URLs are then only asked for.
+	All bool `json:"all,omitempty"`
+	// Cold leaves out asking for the pages.
+	Cold bool `json:"cold,omitempty"`
+	// DryRun only says what would be purged.
+	DryRun bool `json:"dryRun,omitempty"`
+}
+
+// maxURLs is how many addresses one job takes.
+const maxURLs = 5000
+
+// Validate refuses what no retry repairs.
+func (p *Payload) Validate() error {
+	switch {
+	case len(p.URLs) == 0 && !p.All:
+		return errors.New(`nothing is named: give "urls", or "all": true for the whole site`)
+	case len(p.URLs) > maxURLs:
+		return fmt.Errorf("urls has %d addresses, at most %d are taken: use several jobs, or all", len(p.URLs), maxURLs)
+	}
+	return nil
+}
+
+// Purge is the type.
+var Purge = jobs.Kind[Payload]{Name: "cache.purge", Policy: jobs.Policy{MaxAttempts: 6, Timeout: 10 * time.Minute,
+	Backoff: jobs.Exponential(10*time.Second, time.Hour)}}
+
+// Result is what a run did.
+type Result struct {
+	// Destinations are the caches, in the order of the configuration.
+	Destinations []Purged `json:"destinations"`
+	// URLs is how many addresses were purged, Refused those of them that are not
+	// the site's.
+	URLs    int      `json:"urls"`
+	All     bool     `json:"all,omitempty"`
+	Refused []string `json:"refused,omitempty"`
+	Warm    *Warm    `json:"warm,omitempty"`
+	DryRun  bool     `json:"dryRun,omitempty"`
+}
+
+// Purged is what one cache did.
+type Purged struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+	// Requests is how many it took.
+	Requests int    `json:"requests"`
+	Error    string `json:"error,omitempty"`
+}
+
+// Warm is what asking for the pages showed.
+type Warm struct {
+	// Asked pages, of which so many were answered as they should, the others not:
+	// a page that is gone answers 404 and is none of them.
+	Asked  int `json:"asked"`
+	Found  int `json:"found"`
+	Gone   int `json:"gone"`
+	Failed int `json:"failed"`
+	// Left is how many were not asked for, because of the limit or the time.
+	Left int `json:"left,omitempty"`
+	// P50 and Max are milliseconds of the pages that were found.
+	P50 int64 `json:"p50ms"`
+	Max int64 `json:"maxMs"`
+	// Examples are the first failures.
+	Examples []string `json:"examples,omitempty"`
+}
