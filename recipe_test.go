@@ -73,26 +73,37 @@ func TestRecipes(t *testing.T) {
 const showsTheNewPage = `package web_test
 
 import (
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 func TestTheNewPage(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
+	ask := func(scope access.Scope, lang string) (int, string) {
+		r, w := httptest.NewRequest("GET", "/admin/types", nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", "Bearer "+s.tokens[scope])
+		r.Header.Set("Accept-Language", lang)
+		s.server.Handler().ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
 	for lang, want := range map[string][]string{
 		"en": {"<title>Types of jobs", "This program runs 3 types of jobs.", ">Types</a>"},
 		"vi": {"<title>Các loại công việc", "Chương trình này chạy 3 loại công việc.", ">Loại</a>"},
 	} {
-		page := string(s.admin("GET", "/admin/types", nil, header("Cookie", "cmsjobs_lang="+lang)).want(t, 200).body)
+		status, page := ask(access.Admin, lang)
 		for _, text := range append(want, "<code>mail.send</code>") {
-			if !strings.Contains(page, text) {
-				t.Errorf("in %s the page lacks %q:\n%s", lang, text, page)
+			if status != 200 || !strings.Contains(page, text) {
+				t.Errorf("in %s the page lacks %q (%d):\n%s", lang, text, status, page)
 			}
 		}
 	}
-	s.do("GET", "/admin/types", nil, basic("viewer", "right")).want(t, 403)
+	if status, _ := ask(access.Operate, "en"); status != 403 {
+		t.Errorf("who is no administrator gets %d", status)
+	}
 }
 `
 
