@@ -38,7 +38,7 @@ func newPages(texts *locale.Catalog, now func() time.Time, features []Feature) (
 	p := &pages{sets: map[string]*template.Template{}, assets: loaded,
 		areas: map[string]string{}}
 	for _, lang := range locale.Languages() {
-		base, err := template.New("layout.html").Funcs(functions(texts.In(lang.Code), loaded, now, features)).
+		base, err := template.New("layout.html").Funcs(functions(texts.In(lang.Code), loaded.path, now, features)).
 			ParseFS(files, shared...)
 		if err != nil {
 			return nil, err

@@ -17,10 +17,11 @@ import (
 )
 
 // functions are what templates may call, in one language.
-func functions(lang locale.Printer, a assets, now func() time.Time, features []Feature) template.FuncMap {
+func functions(lang locale.Printer, asset func(string) (string, error), now func() time.Time,
+	features []Feature) template.FuncMap {
 	return template.FuncMap{
 		"t":      func(key string, args ...any) any { return textOf(lang, key, args) },
-		"asset":  a.path,
+		"asset":  asset,
 		"ago":    func(t time.Time) template.HTML { return moments(lang, now(), t) },
 		"day":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" },
 		"ms":     func(n int64) string { return format.Duration(time.Duration(n) * time.Millisecond) },
