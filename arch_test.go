@@ -276,15 +276,13 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 		if !slices.Contains(dirs, s.dir()) {
 			dirs = append(dirs, s.dir())
 		}
-		// A feature of the pages is small: its descriptor may say what it is.
-		descriptor := strings.HasPrefix(s.path, "internal/web/feature/") && path.Base(s.path) == "feature.go"
-		if (path.Base(s.path) == "doc.go" || descriptor) && s.Doc.Text() != "" {
+		if path.Base(s.path) == "doc.go" && s.Doc.Text() != "" {
 			said = append(said, s.dir())
 		}
 	}
 	for _, dir := range dirs {
 		if !slices.Contains(said, dir) {
-			t.Errorf("%s has no doc.go that says what the package is (a feature of the pages: feature.go)", dir)
+			t.Errorf("%s has no doc.go that says what the package is", dir)
 		}
 	}
 }

@@ -23,6 +23,8 @@ func TestRecipes(t *testing.T) {
 		// docs/settings.md is written below, the use is no part of it
 		"### A new setting: three files, and the line that uses it": 3,
 		"### A column of the jobs list: four files":                 4,
+		// the goldens are written below
+		"### A new page: five files": 5,
 	} {
 		files, err := carryOut(dir, page, heading)
 		if err != nil {
@@ -35,9 +37,13 @@ func TestRecipes(t *testing.T) {
 	goIn(t, dir, "test", "-vet=off", "-trimpath", ".", "-update", "-run",
 		"^(TestSettingsAreDocumented|TestEveryTypeIsDocumented|TestWhoMayImportWhom|TestEveryPackageSaysWhatItIs)$")
 	goIn(t, dir, "test", "-vet=off", "-trimpath", "./config")
-	goIn(t, dir, "test", "-vet=off", "-trimpath", "./internal/web", "-run", "^TestTheDocumentIsThatOfTheRoutes$", "-update")
+	if err := os.WriteFile(filepath.Join(dir, "internal/web/recipe_test.go"), []byte(showsTheNewPage), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	goIn(t, dir, "test", "-vet=off", "-trimpath", "./internal/web", "-run",
-		"^(TestEveryTextIsThereInEachLanguage|TestNoTextIsUnused)$")
+		"^(TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights)$", "-update")
+	goIn(t, dir, "test", "-vet=off", "-trimpath", "./internal/web", "-run",
+		"^(TestEveryTextIsThereInEachLanguage|TestNoTextIsUnused|TestTheNewPage)$")
 	goIn(t, dir, "build", "-trimpath", "-o", "cmsjobs", "./cmd/cmsjobs")
 
 	file := filepath.Join(dir, "cms.sqlite") // an empty file is an empty database
@@ -62,6 +68,44 @@ func TestRecipes(t *testing.T) {
 		t.Errorf("the new setting is not shown:\n%s", shown)
 	}
 }
+
+// showsTheNewPage asks for the page of the recipe in both languages.
+const showsTheNewPage = `package web_test
+
+import (
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
+)
+
+func TestTheNewPage(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	ask := func(scope access.Scope, lang string) (int, string) {
+		r, w := httptest.NewRequest("GET", "/admin/types", nil), httptest.NewRecorder()
+		r.Header.Set("Authorization", "Bearer "+s.tokens[scope])
+		r.Header.Set("Accept-Language", lang)
+		s.server.Handler().ServeHTTP(w, r)
+		return w.Code, w.Body.String()
+	}
+	for lang, want := range map[string][]string{
+		"en": {"<title>Types of jobs", "This program runs 3 types of jobs.", ">Types</a>"},
+		"vi": {"<title>Các loại công việc", "Chương trình này chạy 3 loại công việc.", ">Loại</a>"},
+	} {
+		status, page := ask(access.Admin, lang)
+		for _, text := range append(want, "<code>mail.send</code>") {
+			if status != 200 || !strings.Contains(page, text) {
+				t.Errorf("in %s the page lacks %q (%d):\n%s", lang, text, status, page)
+			}
+		}
+	}
+	if status, _ := ask(access.Operate, "en"); status != 403 {
+		t.Errorf("who is no administrator gets %d", status)
+	}
+}
+`
 
 func goIn(t *testing.T, dir string, arguments ...string) {
 	t.Helper()
@@ -106,8 +150,8 @@ func copySource(t *testing.T, to string) {
 }
 
 var (
-	block   = regexp.MustCompile("(?ms)^( *)```(go|diff)\n(.*?)^ *```$")
-	newFile = regexp.MustCompile(`^// new file: (\S+)\n\n`)
+	block   = regexp.MustCompile("(?ms)^( *)```(go|html|diff)\n(.*?)^ *```$")
+	newFile = regexp.MustCompile(`^(?:// new file: (\S+)\n\n|<!-- new file: (\S+) -->\n)`)
 	changed = regexp.MustCompile(`^--- (\S+)\n@@\n`)
 )
 
@@ -122,17 +166,18 @@ func carryOut(dir, page, heading string) (files []string, err error) {
 	for _, b := range block.FindAllStringSubmatch(section, -1) {
 		text := regexp.MustCompile(`(?m)^`+b[1]).ReplaceAllString(b[3], "")
 		names, carry := changed, change
-		if b[2] == "go" {
+		if b[2] != "diff" {
 			names, carry = newFile, writeNew
 		}
 		m := names.FindStringSubmatch(text)
 		if m == nil {
 			return nil, fmt.Errorf("a block does not say which file it is:\n%s", text)
 		}
-		if err := carry(filepath.Join(dir, m[1]), strings.TrimPrefix(text, m[0])); err != nil {
-			return nil, fmt.Errorf("%s: %w", m[1], err)
+		file := strings.Join(m[1:], "") // one of them is empty
+		if err := carry(filepath.Join(dir, file), strings.TrimPrefix(text, m[0])); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
 		}
-		files = append(files, m[1])
+		files = append(files, file)
 	}
 	return files, nil
 }

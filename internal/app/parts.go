@@ -7,9 +7,6 @@ import (
 	"fmt"
 	"net"
 
-	"github.com/cmsjobs/cmsjobs/internal/systemd"
-	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/config"
@@ -17,8 +14,10 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
+	"github.com/cmsjobs/cmsjobs/internal/systemd"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 )
 
 // part is one of the things that run does, until its context ends.

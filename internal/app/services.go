@@ -5,8 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
-
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/config"
@@ -29,6 +27,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 )
 
 // Services are the parts of the service, joined. Commands open them, use what

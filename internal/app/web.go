@@ -9,11 +9,10 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/answers"
-
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/database"

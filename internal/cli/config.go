@@ -1,12 +1,15 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/app"
 )
 
 func (a *commandLine) configCommand() *cobra.Command {
@@ -76,5 +79,83 @@ func (a *commandLine) configCheckCommand() *cobra.Command {
 			_, err = fmt.Fprintln(a.out, "The configuration has no fault.")
 			return err
 		},
+	}
+}
+
+// load reads the configuration with the words of the command line on top.
+func (a *commandLine) load(more ...config.Flag) (*config.Loaded, error) {
+	var flags []config.Flag
+	for _, pair := range a.global.set {
+		path, value, ok := strings.Cut(pair, "=")
+		if !ok {
+			return nil, app.Usagef("--set wants key=value, not %q", pair)
+		}
+		flags = append(flags, config.Flag{Path: path, Value: value, Name: "--set"})
+	}
+	for _, f := range []config.Flag{
+		{Path: "cms.dir", Value: a.global.cms, Name: "--cms"},
+		{Path: "database.dsn", Value: a.global.dsn, Name: "--dsn"},
+		{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"},
+	} {
+		if f.Value != "" {
+			flags = append(flags, f)
+		}
+	}
+	l, err := config.Load(config.Sources{File: a.global.file, Environ: a.environ, Flags: append(flags, more...)})
+	var faults config.Faults
+	if err != nil && !errors.As(err, &faults) {
+		err = app.UsageError{Err: err}
+	}
+	if err == nil {
+		err = app.CheckLimits(l)
+	}
+	return l, err
+}
+
+// changed lists the flags of a command that were given, as configuration.
+func changed(c *cobra.Command, paths map[string]string) []config.Flag {
+	var flags []config.Flag
+	for name, path := range paths {
+		if f := c.Flags().Lookup(name); f != nil && f.Changed {
+			flags = append(flags, config.Flag{Path: path, Value: strings.Trim(f.Value.String(), "[]"), Name: "--" +
+				name})
+		}
+	}
+	return flags
+}
+
+// openConfigured is load and open.
+func (a *commandLine) openConfigured(ctx context.Context, more ...config.Flag) (*app.Services, error) {
+	l, err := a.load(more...)
+	if err != nil {
+		return nil, err
+	}
+	return a.Open(ctx, l)
+}
+
+// openService is openLoaded for services that last: it waits for the database.
+func (a *commandLine) openService(ctx context.Context, more ...config.Flag) (*app.Services, error) {
+	l, err := a.load(more...)
+	if err != nil {
+		return nil, err
+	}
+	return a.OpenWaiting(ctx, l)
+}
+
+// withServices opens the services for one short command.
+func (a *commandLine) withServices(c *cobra.Command, do func(context.Context, *app.Services) error) error {
+	r, err := a.openConfigured(c.Context())
+	if err != nil {
+		return err
+	}
+	defer a.closing(r)
+	return do(c.Context(), r)
+}
+
+// closing closes the services at the end of a command. What goes wrong then
+// harms nothing any more.
+func (a *commandLine) closing(r *app.Services) {
+	if err := r.Close(); err != nil {
+		r.Log.Debug("closing the database", "event", "database.close_failed", "error", err)
 	}
 }

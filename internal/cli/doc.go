@@ -7,7 +7,7 @@
 //
 // Invariants:
 //
-//   - Exit codes are those of execute.go; what a person reads goes to standard error
+//   - Exit codes are those of command_line.go; what a person reads goes to standard error
 //     where --json was asked for.
 //   - Foreign text is printed without control characters.
 //   - A wrong argument ends with exit code 2 before anything is changed.

@@ -303,15 +303,3 @@ func (a *commandLine) jobsStatsCommand() *cobra.Command {
 		},
 	}
 }
-
-func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-
-// withServices opens the services for one short command.
-func (a *commandLine) withServices(c *cobra.Command, do func(context.Context, *app.Services) error) error {
-	r, err := a.openConfigured(c.Context())
-	if err != nil {
-		return err
-	}
-	defer a.closing(r)
-	return do(c.Context(), r)
-}

@@ -107,3 +107,5 @@ func (a *commandLine) stages(what string) (set func(done, total int64, note stri
 }
 
 func count(n int64) string { return strconv.FormatInt(n, 10) }
+
+func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

@@ -2,10 +2,15 @@ package cli
 
 import (
 	"context"
-	"errors"
+	"fmt"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
@@ -123,62 +128,54 @@ func requireSubcommand(c *cobra.Command) {
 	}
 }
 
-// load reads the configuration with the words of the command line on top.
-func (a *commandLine) load(more ...config.Flag) (*config.Loaded, error) {
-	var flags []config.Flag
-	for _, pair := range a.global.set {
-		path, value, ok := strings.Cut(pair, "=")
-		if !ok {
-			return nil, app.Usagef("--set wants key=value, not %q", pair)
-		}
-		flags = append(flags, config.Flag{Path: path, Value: value, Name: "--set"})
+// Execute runs one command of the program whose own file is self, and returns
+// the exit code.
+func Execute(self, version string, args []string) int {
+	a := &commandLine{
+		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now,
+			StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
+		out: os.Stdout, outIsTTY: term.IsTerminal(int(os.Stdout.Fd())), in: os.Stdin, environ: config.Environment(),
 	}
-	for _, f := range []config.Flag{
-		{Path: "cms.dir", Value: a.global.cms, Name: "--cms"},
-		{Path: "database.dsn", Value: a.global.dsn, Name: "--dsn"},
-		{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"},
-	} {
-		if f.Value != "" {
-			flags = append(flags, f)
-		}
-	}
-	l, err := config.Load(config.Sources{File: a.global.file, Environ: a.environ, Flags: append(flags, more...)})
-	var faults config.Faults
-	if err != nil && !errors.As(err, &faults) {
-		err = app.UsageError{Err: err}
-	}
-	if err == nil {
-		err = app.CheckLimits(l)
-	}
-	return l, err
+	return a.run(args)
 }
 
-// changed lists the flags of a command that were given, as configuration.
-func changed(c *cobra.Command, paths map[string]string) []config.Flag {
-	var flags []config.Flag
-	for name, path := range paths {
-		if f := c.Flags().Lookup(name); f != nil && f.Changed {
-			flags = append(flags, config.Flag{Path: path, Value: strings.Trim(f.Value.String(), "[]"), Name: "--" +
-				name})
-		}
-	}
-	return flags
-}
+// run executes one command and returns the exit code. The first TERM, INT or
+// HUP ends the command's context; the second one calls again.
+func (a *commandLine) run(args []string) int {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
+	defer signal.Stop(signals)
+	finished := make(chan struct{})
+	defer close(finished)
+	go a.handleSignals(signals, cancel, finished)
 
-// openConfigured is load and open.
-func (a *commandLine) openConfigured(ctx context.Context, more ...config.Flag) (*app.Services, error) {
-	l, err := a.load(more...)
+	root := a.root()
+	root.SetArgs(args)
+	err := root.ExecuteContext(ctx)
 	if err != nil {
-		return nil, err
+		fmt.Fprintln(a.Err, "cmsjobs:", err)
 	}
-	return a.Open(ctx, l)
+	return exitCode(err)
 }
 
-// openService is openLoaded for services that last: it waits for the database.
-func (a *commandLine) openService(ctx context.Context, more ...config.Flag) (*app.Services, error) {
-	l, err := a.load(more...)
-	if err != nil {
-		return nil, err
+func (a *commandLine) handleSignals(signals <-chan os.Signal, cancel func(), finished <-chan struct{}) {
+	for n := 1; ; n++ {
+		select {
+		case <-finished:
+			return
+		case <-signals:
+		}
+		switch {
+		case n == 1:
+			a.countDown(false)
+			cancel()
+		case n == 2 && a.onSecondSignal.Load() != nil:
+			a.countDown(true)
+			(*a.onSecondSignal.Load())()
+		default:
+			os.Exit(130) // a third signal, or a command that does not listen
+		}
 	}
-	return a.OpenWaiting(ctx, l)
 }

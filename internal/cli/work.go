@@ -71,14 +71,6 @@ the latest. A second signal ends the grace period at once.
 	return c
 }
 
-// closing closes the services at the end of a command. What goes wrong then
-// harms nothing any more.
-func (a *commandLine) closing(r *app.Services) {
-	if err := r.Close(); err != nil {
-		r.Log.Debug("closing the database", "event", "database.close_failed", "error", err)
-	}
-}
-
 // onAbort keeps what the second signal does.
 func (a *commandLine) onAbort(abort func()) { a.onSecondSignal.Store(&abort) }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net/http"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -111,6 +112,21 @@ type Change struct {
 	Unattended bool
 	// Told says that Direct notified of it before.
 	Told bool
+}
+
+// Pinger calls an outside monitor while all is well, and is silent otherwise:
+// the monitor raises the alarm when it hears nothing (a dead man's switch).
+type Pinger struct {
+	// URL is called every Every while no failing condition holds, and unless all
+	// workers died; "" is none.
+	URL   string
+	Every time.Duration // 1 min
+	// Entries are called once for each success of a schedule entry, by name.
+	Entries map[string]string
+	// Successes are when the jobs of entries last completed.
+	Successes func(ctx context.Context, entries []string) (map[string]time.Time, error)
+	// Client must refuse private addresses (outbound.New).
+	Client *http.Client
 }
 
 func (c *Config) check() error {

@@ -94,44 +94,6 @@ func readDuration(text string) (int64, bool) {
 	return int64(d), err == nil && d >= 0
 }
 
-// Limits reads limits by the names of conditions.
-func Limits(texts map[string]string) (map[string]Limit, error) {
-	limits := map[string]Limit{}
-	for name, text := range texts {
-		d, ok := find(name)
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("there is no condition %q; there are %s", name, strings.Join(Names(), ", "))
-		case d.Setting != "":
-			return nil, fmt.Errorf("the limit of %s is the setting %s", name, d.Setting)
-		}
-		l, err := ParseLimit(d.Limit.Unit, text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		limits[name] = l
-	}
-	return limits, nil
-}
-
-// Names are the names of all conditions.
-func Names() []string {
-	var names []string
-	for _, d := range List() {
-		names = append(names, d.Name)
-	}
-	return names
-}
-
-func find(name string) (Definition, bool) {
-	for _, d := range List() {
-		if d.Name == name {
-			return d, true
-		}
-	}
-	return Definition{}, false
-}
-
 // span writes a length of time for people: 45 s, 12 min, 3 h, 2 d.
 func span(d time.Duration) string {
 	switch {

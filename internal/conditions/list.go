@@ -1,6 +1,10 @@
 package conditions
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+)
 
 // Severity says how bad a condition is.
 type Severity string
@@ -161,4 +165,42 @@ func safetyList() []Definition {
 			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the " +
 				"detail names them", Page: "/admin/backups"},
 	}
+}
+
+// Limits reads limits by the names of conditions.
+func Limits(texts map[string]string) (map[string]Limit, error) {
+	limits := map[string]Limit{}
+	for name, text := range texts {
+		d, ok := find(name)
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("there is no condition %q; there are %s", name, strings.Join(Names(), ", "))
+		case d.Setting != "":
+			return nil, fmt.Errorf("the limit of %s is the setting %s", name, d.Setting)
+		}
+		l, err := ParseLimit(d.Limit.Unit, text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		limits[name] = l
+	}
+	return limits, nil
+}
+
+func find(name string) (Definition, bool) {
+	for _, d := range List() {
+		if d.Name == name {
+			return d, true
+		}
+	}
+	return Definition{}, false
+}
+
+// Names are the names of all conditions.
+func Names() []string {
+	var names []string
+	for _, d := range List() {
+		names = append(names, d.Name)
+	}
+	return names
 }

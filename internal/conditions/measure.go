@@ -7,64 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/cmsjobs/cmsjobs/internal/display"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
-
-// reading is what one measurement showed.
-type reading struct {
-	holds  bool
-	detail string
-	err    error // it could not be measured: nothing is known
-	old    bool  // it was not measured this time
-}
-
-func holds(format string, args ...any) reading {
-	return reading{holds: true, detail: jobs.PlainText(display.Sprintf(format, args...), 900)}
-}
-
-func unmeasured(err error) reading { return reading{err: err} }
-
-// look is one evaluation: what several measurements need is read once.
-type look struct {
-	*Evaluator
-	*snapshot
-	slow     bool
-	readings map[string]reading
-
-	workersRead bool
-	workers     []jobs.WorkerRecord
-	workersErr  error
-}
-
-// fleet are the workers, read when something needs them: none does while nothing
-// is queued.
-func (l *look) fleet(ctx context.Context) ([]jobs.WorkerRecord, error) {
-	if !l.workersRead {
-		l.workers, l.workersErr = l.c.Queue.Workers(ctx)
-		l.workersRead = true
-	}
-	return l.workers, l.workersErr
-}
-
-// unattended says that no worker is known to be alive.
-func (l *look) unattended(ctx context.Context) bool {
-	workers, err := l.fleet(ctx)
-	return err != nil || !slices.ContainsFunc(workers, func(w jobs.WorkerRecord) bool { return w.Alive })
-}
-
-func (l *look) set(name string, r reading) {
-	if !slices.Contains(l.c.Off, name) {
-		l.readings[name] = r
-	}
-}
-
-// wanted says whether a condition is measured this time.
-func (l *look) wanted(name string) bool {
-	d, ok := find(name)
-	return ok && !slices.Contains(l.c.Off, name) && (l.slow || !d.Slow)
-}
 
 // measure takes all readings.
 func (l *look) measure(ctx context.Context) {

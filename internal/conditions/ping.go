@@ -16,21 +16,6 @@ import (
 // servicePing is the row of the ping that is for the whole service.
 const servicePing = "(service)"
 
-// Pinger calls an outside monitor while all is well, and is silent otherwise:
-// the monitor raises the alarm when it hears nothing (a dead man's switch).
-type Pinger struct {
-	// URL is called every Every while no failing condition holds, and unless all
-	// workers died; "" is none.
-	URL   string
-	Every time.Duration // 1 min
-	// Entries are called once for each success of a schedule entry, by name.
-	Entries map[string]string
-	// Successes are when the jobs of entries last completed.
-	Successes func(ctx context.Context, entries []string) (map[string]time.Time, error)
-	// Client must refuse private addresses (outbound.New).
-	Client *http.Client
-}
-
 // pingedWithin is how old a success may be that is still news: an old one
 // would tell the monitor that all is well.
 const pingedWithin = 2 * time.Hour

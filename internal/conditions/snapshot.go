@@ -24,6 +24,20 @@ type snapshot struct {
 	processesErr       error
 }
 
+// row is a condition as it is written down.
+type row struct {
+	Name         string
+	Active       bool
+	PendingSince int64  `db:"pending_since"`
+	ChangedAt    int64  `db:"changed_at"`
+	SeenAt       int64  `db:"seen_at"`
+	SeenBy       string `db:"seen_by"`
+	Detail       string
+}
+
+// installedRow is the row whose time says since when there are conditions here.
+const installedRow = "(installed)"
+
 // readSnapshot reads everything in one statement. If a table refuses, each is read
 // alone: what is wrong with one must not hide what is wrong elsewhere.
 func (e *Evaluator) readSnapshot(ctx context.Context) *snapshot {
@@ -106,4 +120,31 @@ func (s *snapshot) keep(e *Evaluator, list []row) {
 	if r := s.rows[installedRow]; r != nil {
 		e.installed = r.changed()
 	}
+}
+
+func (r *row) changed() time.Time { return time.UnixMilli(r.ChangedAt).UTC() }
+
+// fresh says that the condition was seen within three intervals.
+func (r *row) fresh(now time.Time, every time.Duration) bool {
+	return now.Sub(time.UnixMilli(r.SeenAt)) < 3*max(every, time.Second)
+}
+
+// insertRows writes down the rows that are missing.
+func (e *Evaluator) insertRows(ctx context.Context) error {
+	now, err := e.c.Queue.Now(ctx)
+	if err != nil {
+		return err
+	}
+	names := append(Names(), installedRow)
+	var args []any
+	for _, name := range names {
+		args = append(args, name, now.UnixMilli())
+	}
+	statement := database.Of(e.c.DB).InsertIgnore("cmsjobs_conditions", "name, active, pending_since, changed_at, "+
+		"seen_at, seen_by, detail",
+		database.Rows("(?, 0, 0, ?, 0, '', '')", len(names)))
+	if _, err := e.c.DB.ExecContext(ctx, e.c.DB.Rebind(statement), args...); err != nil {
+		return fmt.Errorf("preparing the conditions: %w", err)
+	}
+	return nil
 }

@@ -2,53 +2,10 @@ package conditions
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
-
-// row is a condition as it is written down.
-type row struct {
-	Name         string
-	Active       bool
-	PendingSince int64  `db:"pending_since"`
-	ChangedAt    int64  `db:"changed_at"`
-	SeenAt       int64  `db:"seen_at"`
-	SeenBy       string `db:"seen_by"`
-	Detail       string
-}
-
-func (r *row) changed() time.Time { return time.UnixMilli(r.ChangedAt).UTC() }
-
-// fresh says that the condition was seen within three intervals.
-func (r *row) fresh(now time.Time, every time.Duration) bool {
-	return now.Sub(time.UnixMilli(r.SeenAt)) < 3*max(every, time.Second)
-}
-
-// installedRow is the row whose time says since when there are conditions here.
-const installedRow = "(installed)"
-
-// insertRows writes down the rows that are missing.
-func (e *Evaluator) insertRows(ctx context.Context) error {
-	now, err := e.c.Queue.Now(ctx)
-	if err != nil {
-		return err
-	}
-	names := append(Names(), installedRow)
-	var args []any
-	for _, name := range names {
-		args = append(args, name, now.UnixMilli())
-	}
-	statement := database.Of(e.c.DB).InsertIgnore("cmsjobs_conditions", "name, active, pending_since, changed_at, "+
-		"seen_at, seen_by, detail",
-		database.Rows("(?, 0, 0, ?, 0, '', '')", len(names)))
-	if _, err := e.c.DB.ExecContext(ctx, e.c.DB.Rebind(statement), args...); err != nil {
-		return fmt.Errorf("preparing the conditions: %w", err)
-	}
-	return nil
-}
 
 // lasts says whether a lasting condition was seen for long enough.
 func (e *Evaluator) lasts(ctx context.Context, l *look, d Definition, r reading, row *row) bool {
@@ -189,13 +146,6 @@ func (e *Evaluator) notify(c Change) {
 	e.outbox = append(e.outbox, message{Change: c})
 }
 
-// message is a change that people are still to be notified of. A direct one goes
-// to chats only.
-type message struct {
-	Change
-	direct bool
-}
-
 // deliveryTime bounds telling of one change.
 const deliveryTime = 30 * time.Second
 
@@ -229,13 +179,6 @@ func (e *Evaluator) deliverOne(ctx context.Context, m message) {
 		e.c.Logger.Error("condition not sent to any chat", "event", "condition.notify_failed",
 			"condition", m.Name, "error", err)
 	}
-}
-
-// untold is a condition that began while the database took no change.
-type untold struct {
-	since  time.Time
-	detail string
-	told   bool // chats were notified at once
 }
 
 // directAfter is how long a condition must hold that only this process knows

@@ -1,12 +1,10 @@
 package php
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"sync"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -147,45 +145,4 @@ func readJournal(data []byte) map[int64]jobs.Lease {
 		}
 	}
 	return open
-}
-
-// recover releases what pools of this host had claimed ahead that were killed.
-func (p *Pool) recover(ctx context.Context) error {
-	files, err := filepath.Glob(filepath.Join(p.c.StateDir, journalName(p.c.Queue)))
-	if err != nil || p.c.StateDir == "" {
-		return err
-	}
-	for _, name := range files {
-		if err := p.recoverOne(ctx, name); err != nil {
-			return fmt.Errorf("releasing what a killed process had claimed ahead: %w", err)
-		}
-	}
-	return nil
-}
-
-func (p *Pool) recoverOne(ctx context.Context, name string) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return nil // another pool was faster
-	}
-	defer f.Close()
-	if lockFile(f) != nil {
-		return nil // its pool lives
-	}
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil // as above
-	}
-	var list []Job
-	for _, l := range readJournal(data) {
-		list = append(list, Job{Claimed: jobs.Claimed{Lease: l}})
-	}
-	if len(list) > 0 {
-		if err := p.c.Source.Release(ctx, list); err != nil {
-			return err
-		}
-		p.c.Logger.Info("jobs released that a killed process had claimed ahead", "event", "php.recovered", "queue",
-			p.c.Queue, "jobs", len(list))
-	}
-	return os.Remove(name)
 }

@@ -4,10 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,11 +81,11 @@ type Pool struct {
 	held   map[int64]jobs.Lease
 }
 
-// ending is an end on its way to the Source, and the process that waits to hear
-// that it is written.
+// ending is an end on its way to the Source, and how the process that waits for it
+// hears that it is written.
 type ending struct {
 	End
-	by *process
+	written func(id int64)
 }
 
 // New makes a pool; Run starts its processes.
@@ -105,60 +102,6 @@ func New(c Config) (*Pool, error) {
 		held: map[int64]jobs.Lease{}}, nil
 }
 
-// Run keeps the processes until ctx ends, lets their jobs end (at most for
-// Config.Grace) and returns when all is written or released.
-func (p *Pool) Run(ctx context.Context) error {
-	p.note(p.recover(ctx))
-	var err error
-	if p.journal, err = openJournal(p.c.StateDir, p.c.Queue); err != nil {
-		p.note(err)
-		p.journal = new(journal)
-	}
-	var processes, claimer, settler, renewer sync.WaitGroup
-	for range p.c.Processes {
-		processes.Go(func() { p.keep(ctx) })
-	}
-	// The claimer outlives the processes, as it releases what they have not read.
-	stopClaimer := make(chan struct{})
-	claimer.Go(func() { p.claim(ctx, stopClaimer) })
-	settler.Go(func() { p.settle(ctx) })
-	renewals, stopRenewals := context.WithCancel(context.WithoutCancel(ctx))
-	renewer.Go(func() { p.renew(renewals) })
-	processes.Wait()
-	close(stopClaimer)
-	claimer.Wait()
-	close(p.ends)
-	settler.Wait()
-	stopRenewals()
-	renewer.Wait()
-	return p.journal.remove()
-}
-
-// hold notes leases that must be renewed.
-func (p *Pool) hold(list []Job) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i := range list {
-		p.held[list[i].Lease.ID] = list[i].Lease
-	}
-}
-
-// leaseOf is the lease of a row as it was last written.
-func (p *Pool) leaseOf(id int64) jobs.Lease {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.held[id]
-}
-
-// drop forgets leases that are settled or released.
-func (p *Pool) drop(ids ...int64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, id := range ids {
-		delete(p.held, id)
-	}
-}
-
 // note logs trouble with the journal.
 func (p *Pool) note(err error) {
 	if err != nil {
@@ -166,58 +109,6 @@ func (p *Pool) note(err error) {
 			"event", "php.journal_failed", "queue", p.c.Queue, "error", err)
 	}
 }
-
-// renew keeps the leases of everything that is held here.
-func (p *Pool) renew(ctx context.Context) {
-	ticker := time.NewTicker(p.c.Lease / 3)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-ticker.C:
-		}
-		if err := p.renewOnce(ctx); err != nil && ctx.Err() == nil {
-			p.c.Logger.Warn("leases of PHP's jobs not renewed", "event", "php.renew_failed", "queue", p.c.Queue,
-				"error", err)
-		}
-	}
-}
-
-func (p *Pool) renewOnce(ctx context.Context) error {
-	p.leases.Lock()
-	defer p.leases.Unlock()
-	p.mu.Lock()
-	list := slices.Collect(maps.Values(p.held))
-	p.mu.Unlock()
-	if len(list) == 0 {
-		return nil
-	}
-	call, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	renewed, err := p.c.Source.Renew(call, list, p.c.Lease)
-	if err != nil {
-		return fmt.Errorf("renewing %d leases: %w", len(list), err)
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for i, l := range renewed {
-		if l.ID == 0 {
-			p.c.Logger.Warn("lease of a PHP job lost: another worker has it, or a person removed it", "event",
-				"php.lease_lost",
-				"queue", p.c.Queue, "id", list[i].ID)
-			continue // its end will be refused
-		}
-		if _, still := p.held[l.ID]; still {
-			p.held[l.ID] = l
-		}
-	}
-	p.note(p.journal.renewed(renewed))
-	return nil
-}
-
-// callTimeout bounds one call of the Source.
-const callTimeout = 30 * time.Second
 
 // wait waits for d; false when ctx ended first.
 func wait(ctx context.Context, d time.Duration) bool {

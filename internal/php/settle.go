@@ -79,7 +79,7 @@ func (p *Pool) try(ctx context.Context, batch []ending) ([]error, []End, error) 
 func (p *Pool) account(batch []ending, ends []End, results []error) {
 	for i := range batch {
 		e := &ends[i]
-		batch[i].by.written(e.Job.Lease.ID)
+		batch[i].written(e.Job.Lease.ID)
 		if results[i] != nil {
 			p.c.Logger.Warn("outcome of a PHP job not written: its lease is lost, another worker has the job or a "+
 				"person removed it",
@@ -89,13 +89,4 @@ func (p *Pool) account(batch []ending, ends []End, results []error) {
 		}
 		p.c.Ended(*e)
 	}
-}
-
-// delayAfterCrash is the wait before a job runs again whose process died: what
-// its payload says for this attempt, as Laravel reads it.
-func (j *Job) delayAfterCrash() time.Duration {
-	if len(j.Backoff) == 0 {
-		return 0
-	}
-	return j.Backoff[min(max(j.Job.Attempt-1, 0), len(j.Backoff)-1)]
 }

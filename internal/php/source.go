@@ -104,3 +104,12 @@ func (e *End) Settlement() jobs.Settlement {
 	return jobs.Settlement{Claimed: e.Job.Claimed, Outcome: outcome, Delay: e.Delay, Error: e.Exception,
 		Worker: e.Worker, Duration: e.Duration, Wait: e.Wait}
 }
+
+// delayAfterCrash is the wait before a job runs again whose process died: what
+// its payload says for this attempt, as Laravel reads it.
+func (j *Job) delayAfterCrash() time.Duration {
+	if len(j.Backoff) == 0 {
+		return 0
+	}
+	return j.Backoff[min(max(j.Job.Attempt-1, 0), len(j.Backoff)-1)]
+}

@@ -2,10 +2,10 @@ package web
 
 import (
 	"context"
+	"crypto/subtle"
 	"errors"
 	"maps"
 	"net/http"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -14,49 +14,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
-
-// The rules that open routes beyond the scopes of tokens.
-const (
-	ruleScope  = ""
-	rulePublic = "true"
-	ruleKnown  = "@request.auth.id != ''"
-)
-
-func knownRule(rule string) bool {
-	return rule == ruleScope || rule == rulePublic || strings.ReplaceAll(rule, `"`, `'`) == ruleKnown
-}
-
-// passes says whether a rule lets a principal in whose scopes do not.
-func passes(rule string, p access.Principal) bool {
-	switch strings.ReplaceAll(rule, `"`, `'`) {
-	case rulePublic:
-		return true
-	case ruleKnown:
-		return p.Known()
-	}
-	return false
-}
-
-const (
-	principalKey = "principal"
-	sessionKey   = "session"
-	targetKey    = "target"
-	detailKey    = "detail"
-)
-
-// who is the request's principal; the zero one before guard looked.
-func who(c echo.Context) access.Principal {
-	p, _ := c.Get(principalKey).(access.Principal)
-	return p
-}
-
-// setAuditTarget notes for the audit log what a request is about, in words.
-func setAuditTarget(c echo.Context, target, detail string) {
-	c.Set(targetKey, target)
-	if detail != "" {
-		c.Set(detailKey, detail)
-	}
-}
 
 // authorize guards every route: who asks, may they, within limits. What they
 // changed goes into the audit log.
@@ -149,52 +106,6 @@ func (s *Server) may(p access.Principal, r Route) bool {
 	return false
 }
 
-func askForCredentials(c echo.Context) {
-	h := c.Response().Header()
-	h.Add(echo.HeaderWWWAuthenticate, `Bearer realm="cmsjobs"`)
-	if isPage(c) {
-		return // shows the sign-in form, not the browser's dialogue
-	}
-	if _, err := c.Cookie(cookieName(c)); err != nil { // a page shows its own form
-		h.Add(echo.HeaderWWWAuthenticate, `Basic realm="cmsjobs", charset="UTF-8"`)
-	}
-}
-
-// identify finds who asks. Credentials that are there but wrong are refused
-// even where none are needed.
-func (s *Server) identify(c echo.Context) (access.Principal, error) {
-	ctx, header := c.Request().Context(), c.Request().Header.Get(echo.HeaderAuthorization)
-	scheme, value, _ := strings.Cut(header, " ")
-	switch {
-	case strings.EqualFold(scheme, "bearer"):
-		return s.cfg.Gate.Store.ByToken(ctx, strings.TrimSpace(value))
-	case strings.EqualFold(scheme, "basic"):
-		name, password, ok := c.Request().BasicAuth()
-		if !ok {
-			return access.Principal{}, access.ErrRefused
-		}
-		return s.cfg.Gate.Basic(ctx, access.Login{Name: name, Password: password, Address: c.RealIP()})
-	case header != "":
-		return access.Principal{}, access.ErrRefused
-	}
-	cookie, err := c.Cookie(cookieName(c))
-	if err != nil || cookie.Value == "" {
-		return access.Principal{}, nil
-	}
-	p, err := s.cfg.Gate.BySession(ctx, cookie.Value)
-	if errors.Is(err, access.ErrRefused) { // ended: as if it were not there
-		return access.Principal{}, nil
-	}
-	c.Set(sessionKey, cookie.Value)
-	return p, err
-}
-
-// formTokenHeader and formTokenField carry access.FormToken of the session.
-const (
-	formTokenHeader = "X-CSRF-Token"
-	formTokenField  = "_csrf"
-)
-
 // sameOrigin refuses changes that another site makes a browser send. A bearer
 // token is not sent by a browser by itself and needs no form token.
 func (s *Server) sameOrigin(c echo.Context, p access.Principal) error {
@@ -280,4 +191,24 @@ func (s *Server) auditedActions() []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-func stack() []byte { return debug.Stack() }
+// quiet paths are asked every few seconds by machines: no line in the log.
+func quiet(path string) bool {
+	switch path {
+	case "/healthz", "/livez", "/readyz", "/metrics":
+		return true
+	}
+	return false
+}
+
+// serve answers a request that may be answered.
+func (r Route) serve(s *Server, c echo.Context) error {
+	if r.Handle == nil {
+		return r.handle(s, c)
+	}
+	if r.Page && !r.changes() {
+		c.SetRequest(c.Request().WithContext(s.answers.WithPatience(c.Request().Context())))
+	}
+	return r.Handle(&Request{c, s})
+}
+
+func equal(a, b string) bool { return subtle.ConstantTimeCompare([]byte(a), []byte(b)) == 1 }

@@ -10,22 +10,9 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
-
-// effects is the rule of this installation for who may make jobs run. All that
-// makes one run asks mayEnqueue, mayRun, mayRunAgain or runnable: at the place
-// of the effect, behind the route's own scope.
-func effects(c Config) access.Effects {
-	return access.Effects{
-		Open:  func(p access.Principal) bool { return passes(c.EnqueueRule, p) },
-		Types: c.AllowedTopics, AdminKinds: c.AdminKinds, OperatorKinds: c.OperatorKinds, Payloads: c.Registry,
-		Maker: func(jobType string) jobs.Maker {
-			entry, _ := c.Registry.Lookup(jobType)
-			return entry.Maker
-		},
-	}
-}
 
 // mayRun refuses to make a job run with a payload that is there already.
 func (s *Server) mayRun(c echo.Context, jobType string, data json.RawMessage) error {
@@ -118,18 +105,18 @@ func denied(err error) error {
 			return httpError(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, "+
 				"too.", d.Who.Types)
 		}
-		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", clip(d.Type, 80),
+		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", redact.Clip(d.Type, 80),
 			d.Who.Types)
 	case access.NotOffered:
-		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_types).", clip(d.Type, 80))
+		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_types).", redact.Clip(d.Type, 80))
 	case access.AdminsOnly:
-		return httpError(http.StatusForbidden, "%q is for administrators.", clip(d.Type, 80))
+		return httpError(http.StatusForbidden, "%q is for administrators.", redact.Clip(d.Type, 80))
 	case access.ServiceItself:
 		return httpError(http.StatusForbidden, "Jobs of %q are made by the service itself: nobody enqueues them.",
-			clip(d.Type, 80))
+			redact.Clip(d.Type, 80))
 	case access.Reserved:
 		return httpError(http.StatusForbidden, "Only administrators may set %s in a payload of %s.",
-			strings.Join(d.Fields, ", "), clip(d.Type, 80))
+			strings.Join(d.Fields, ", "), redact.Clip(d.Type, 80))
 	case access.NoScope:
 	}
 	return httpError(http.StatusForbidden, "Making a job run needs the scope %q; %s has %q.", access.Enqueue,

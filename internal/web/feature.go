@@ -3,6 +3,7 @@ package web
 import (
 	"context"
 	"io/fs"
+	"net/http"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -64,24 +65,6 @@ func menu(features []Feature, part Group) []MenuEntry {
 	return all
 }
 
-// The parts of the server that an installation may lack, by the name that people
-// read when it does. A route that needs one says so, and its handler may rely on it.
-const (
-	NeedsSettings = "list of settings"
-	NeedsHistory  = "history"
-)
-
-// missing are the parts that are not configured.
-func (c Config) missing() map[string]bool {
-	all := map[string]bool{NeedsSettings: c.Settings == nil, NeedsHistory: c.History == nil}
-	for _, f := range c.Features {
-		for _, name := range f.Missing {
-			all[name] = true
-		}
-	}
-	return all
-}
-
 // Summary is what a feature shows on the overview.
 type Summary struct {
 	Tile     *Tile
@@ -133,13 +116,52 @@ func FormRoute(path, name, summary string, scope access.Scope, handle func(*Requ
 		Page:    true, Type: "text/html", Handle: handle}
 }
 
-// serve answers a request that may be answered.
-func (r Route) serve(s *Server, c echo.Context) error {
-	if r.Handle == nil {
-		return r.handle(s, c)
-	}
-	if r.Page && !r.changes() {
-		c.SetRequest(c.Request().WithContext(s.answers.WithPatience(c.Request().Context())))
-	}
-	return r.Handle(&Request{c, s})
+// Route is one thing that can be asked, and who may ask it.
+type Route struct {
+	Method, Path string
+	// Name is what the audit log and the document call it: area.verb.
+	Name, Summary string
+	// Scope that it needs; "" is open to everybody.
+	Scope access.Scope
+	// Managed routes are opened by manage_rule, too.
+	Managed bool
+	// Stream routes have no time limit.
+	Stream bool
+	// Quiet routes change nothing although their method could.
+	Quiet   bool
+	Dialect APIDialect
+	Query   []string // names of parameters, described in openapi
+	Body    any      // a value of the body's type; nil for none
+	Answer  any      // a value of the answer's type; nil for none
+	Type    string   // of the answer; "" is application/json
+	Status  int      // of success; 0 is 200
+	// Needs is the part without which it answers 404.
+	Needs string
+	// Page routes answer people with HTML; they are not in the document.
+	Page bool
+	// Always routes stay when the API is switched off: those for programs that
+	// watch the service.
+	Always bool
+	// Handle answers; routes of the server have handle instead.
+	Handle func(*Request) error
+	handle func(*Server, echo.Context) error
 }
+
+// changes says whether the route can change anything.
+func (r Route) changes() bool { return r.Method != http.MethodGet && !r.Quiet }
+
+// Requires is the route as one that needs a part.
+func (r Route) Requires(p string) Route {
+	r.Needs = p
+	return r
+}
+
+// APIDialect is whose words a route speaks: our own, or a specification's.
+type APIDialect int
+
+const (
+	V1               APIDialect = iota // queued, processing, completed, failed, cancelled
+	PocketBaseCompat                   // S1: pending, processing, completed, failed
+	S2Compat                           // S2: queued, running, succeeded, failed; camelCase
+	familyCount                        // how many there are
+)

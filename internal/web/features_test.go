@@ -12,9 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
-	"github.com/cmsjobs/cmsjobs/internal/web/feature/tokens"
-
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -25,9 +22,11 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/media"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/tokens"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/webhooks"
 )

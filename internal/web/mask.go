@@ -35,9 +35,6 @@ func (s *Server) known(name string) bool {
 	return ok
 }
 
-// clip cuts text to n bytes at most, at a rune's border, and shows that it did.
-func clip(text string, n int) string { return redact.Clip(text, n) }
-
 // settings are the configuration's values, secrets masked whatever came.
 func (s *Server) settings() []Setting {
 	if s.cfg.Settings == nil {

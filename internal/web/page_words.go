@@ -11,17 +11,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/format"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // functions are what templates may call, in one language.
-func (s *Server) functions(lang locale.Printer, a assets) template.FuncMap {
+func functions(lang locale.Printer, asset func(string) (string, error), now func() time.Time,
+	features []Feature) template.FuncMap {
 	return template.FuncMap{
 		"t":      func(key string, args ...any) any { return textOf(lang, key, args) },
-		"asset":  a.path,
-		"ago":    func(t time.Time) template.HTML { return moments(lang, s.cfg.Now(), t) },
+		"asset":  asset,
+		"ago":    func(t time.Time) template.HTML { return moments(lang, now(), t) },
 		"day":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" },
 		"ms":     func(n int64) string { return format.Duration(time.Duration(n) * time.Millisecond) },
 		"num":    format.Number[int64],
@@ -32,14 +33,14 @@ func (s *Server) functions(lang locale.Printer, a assets) template.FuncMap {
 		"rate":      func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
 		"percent":   format.Percent, "dict": dict, "languages": locale.Languages,
 		"menu": func(part string) []MenuEntry {
-			return menu(s.cfg.Features, map[string]Group{"queue": Queue, "administration": Administration}[part])
+			return menu(features, map[string]Group{"queue": Queue, "administration": Administration}[part])
 		}, "name": lang.Name, "join": strings.Join,
 		"statuses": StatusNames,
 		"list":     func(words ...string) []string { return words },
 		"clock":    func(t time.Time) string { return t.UTC().Format("15:04:05") },
 		"outcome":  named(lang, "outcome."), "tick": named(lang, "tick."),
 		"minus": func(a, b int64) int64 { return max(a-b, 0) }, "share": shareBar,
-		"since": func(t time.Time) string { return format.Duration(s.cfg.Now().Sub(t)) },
+		"since": func(t time.Time) string { return format.Duration(now().Sub(t)) },
 	}
 }
 
@@ -113,48 +114,7 @@ func short(id string) string {
 	if len(id) == 36 {
 		return id[:8]
 	}
-	return clip(id, 20)
-}
-
-// --- What templates ask of a sheet ---
-
-// T is a text of the catalogue, for partials that build keys.
-func (v *pageView) T(key string, args ...any) string { return v.printer.Text(key, args...) }
-
-// May says whether the person has a scope.
-func (v *pageView) May(scope string) bool { return v.may(access.Scope(scope)) }
-
-// Act is a form with one button that does one thing; nothing where the person
-// may not. Pairs after the key are hidden fields; "class" and "id" dress the button.
-func (v *pageView) Act(scope, path, key string, pairs ...string) template.HTML {
-	if !v.May(scope) {
-		return ""
-	}
-	class, id := "", ""
-	var out strings.Builder
-	fmt.Fprintf(&out, `<form method="post" action="%s" class="act">%s`, template.HTMLEscapeString(path), v.Hidden())
-	for i := 0; i+1 < len(pairs); i += 2 {
-		switch pairs[i] {
-		case "class":
-			class = pairs[i+1]
-		case "id":
-			id = ` id="` + template.HTMLEscapeString(pairs[i+1]) + `"`
-		default:
-			fmt.Fprintf(&out, `<input type="hidden" name="%s" value="%s">`, template.HTMLEscapeString(pairs[i]),
-				template.HTMLEscapeString(pairs[i+1]))
-		}
-	}
-	fmt.Fprintf(&out, `<button type="submit" class="%s"%s>%s</button></form>`, template.HTMLEscapeString(class), id,
-		template.HTMLEscapeString(v.T(key)))
-	return template.HTML(out.String())
-}
-
-// Hidden are the fields that every form has: the token that says it is ours, and
-// where to go back to.
-func (v *pageView) Hidden() template.HTML {
-	return template.HTML(
-		fmt.Sprintf(`<input type="hidden" name="%s" value="%s"><input type="hidden" name="back" value="%s">`,
-			formTokenField, template.HTMLEscapeString(v.CSRF), template.HTMLEscapeString(v.Here)))
+	return redact.Clip(id, 20)
 }
 
 // named translates a word of another package where the catalogue has it, and
@@ -170,4 +130,9 @@ func shareBar(n, top int64) template.HTML {
 	return template.HTML(
 		fmt.Sprintf(
 			`<svg class="share" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true"><rect class="low" width="%d" height="6" rx="2"/></svg>`, max(format.Percent(n, top), 1)))
+}
+
+// StatusNames are the statuses of jobs, in the order of the pages.
+func StatusNames() []string {
+	return []string{"queued", "processing", "completed", "failed", "cancelled"}
 }

@@ -2,20 +2,17 @@ package web
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net/http"
-	"os"
-	"strconv"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // Problem is how every refusal and failure is answered (RFC 9457,
@@ -124,61 +121,6 @@ func refusal(r *ops.Refusal) *Problem {
 	return fieldError(http.StatusBadRequest, r.Field, r.Form, r.Args...)
 }
 
-// problemOf is the table, and 503 while the database is unavailable. Its text is
-// for callers who are not known, too: it names no address.
-func (s *Server) problemOf(err error) *Problem {
-	p := problemOf(err)
-	if p.Status == http.StatusInternalServerError && s.cfg.Unavailable != nil && s.cfg.Unavailable(err) {
-		p = httpError(http.StatusServiceUnavailable, "The database is unavailable. Try again in a few seconds; a "+
-			"request with the same Idempotency-Key never makes a second job. If it lasts, start the database or "+
-			"check database.dsn: cmsjobs doctor names the cause.")
-		p.retryAfter, p.cause = 10, err
-	}
-	return p
-}
-
-// answerError is echo's error handler.
-func (s *Server) answerError(err error, c echo.Context) {
-	if c.Response().Committed {
-		return
-	}
-	p := *s.problemOf(err)
-	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(c.Request().Context().Err(), context.Canceled) {
-		// The request stalled, or its client left. An answer must be said in any
-		// case: net/http would say 200.
-		p = *httpError(http.StatusRequestTimeout, "The request did not arrive as a whole in time.")
-		c.Response().Header().Set("Connection", "close")
-	}
-	p.Detail = s.viewer(c).Text(p.Detail)
-	p.Instance = c.Response().Header().Get(echo.HeaderXRequestID)
-	if p.Status >= 500 {
-		s.cfg.Log.Error("request failed", "event", "http.failed",
-			"request", p.Instance, "method", c.Request().Method, "path", c.Path(), "error", err)
-	}
-	h := c.Response().Header()
-	if p.retryAfter > 0 {
-		h.Set("Retry-After", strconv.Itoa(p.retryAfter))
-	}
-	if isPage(c) {
-		s.showProblem(c, p)
-		return
-	}
-	if p.Status == http.StatusUnauthorized && h.Get(echo.HeaderWWWAuthenticate) == "" {
-		h.Set(echo.HeaderWWWAuthenticate, `Bearer realm="cmsjobs"`)
-	}
-	body, err := json.Marshal(p)
-	if err != nil {
-		body = []byte(`{"type":"about:blank","title":"Internal Server Error","status":500}`)
-	}
-	if c.Request().Method == http.MethodHead {
-		body = nil
-	}
-	if err := c.Blob(p.Status, "application/problem+json", body); err != nil {
-		s.cfg.Log.Log(c.Request().Context(), slog.LevelDebug, "answer not delivered", "event", "http.undelivered",
-			"request", p.Instance, "error", err)
-	}
-}
-
 // Sentence gives an error's text a capital letter and a full stop.
 func Sentence(text string) string {
 	if text == "" {
@@ -192,4 +134,12 @@ func Sentence(text string) string {
 		return text
 	}
 	return text + "."
+}
+
+// in is a problem's detail in a language.
+func (p *Problem) in(lang locale.Printer) string {
+	if p.form == "" || fmt.Sprintf(p.form, p.args...) != p.Detail {
+		return p.Detail // something was added to it
+	}
+	return lang.Sentence(p.form, p.args)
 }

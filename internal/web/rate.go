@@ -3,13 +3,10 @@ package web
 import (
 	"math"
 	"net/http"
-	"strings"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
-
-	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // rates bounds how often one caller may ask this process. A burst of
@@ -92,16 +89,4 @@ func (r *rates) forget(now time.Time) {
 	if len(r.callers) >= maxCallers {
 		clear(r.callers)
 	}
-}
-
-// caller is whom a request counts for: the token, the account however it
-// signed in, or the address of nobody known.
-func caller(p access.Principal, address string) string {
-	switch {
-	case strings.HasPrefix(p.Via, "token"):
-		return p.Via
-	case p.Known():
-		return "account " + p.Name
-	}
-	return "address " + address
 }

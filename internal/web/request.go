@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/labstack/echo/v4"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/cmsjobs/cmsjobs/internal/answers"
@@ -18,13 +17,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
-
-// Request is one request to a feature: echo's context, and what the server
-// knows and does for every page. The caller's right to the route was checked.
-type Request struct {
-	echo.Context
-	server *Server
-}
 
 // Ctx ends with the request.
 func (r *Request) Ctx() context.Context { return r.Request().Context() }

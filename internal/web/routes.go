@@ -9,56 +9,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// APIDialect is whose words a route speaks: our own, or a specification's.
-type APIDialect int
-
-const (
-	V1               APIDialect = iota // queued, processing, completed, failed, cancelled
-	PocketBaseCompat                   // S1: pending, processing, completed, failed
-	S2Compat                           // S2: queued, running, succeeded, failed; camelCase
-	familyCount                        // how many there are
-)
-
-// Route is one thing that can be asked, and who may ask it.
-type Route struct {
-	Method, Path string
-	// Name is what the audit log and the document call it: area.verb.
-	Name, Summary string
-	// Scope that it needs; "" is open to everybody.
-	Scope access.Scope
-	// Managed routes are opened by manage_rule, too.
-	Managed bool
-	// Stream routes have no time limit.
-	Stream bool
-	// Quiet routes change nothing although their method could.
-	Quiet   bool
-	Dialect APIDialect
-	Query   []string // names of parameters, described in openapi
-	Body    any      // a value of the body's type; nil for none
-	Answer  any      // a value of the answer's type; nil for none
-	Type    string   // of the answer; "" is application/json
-	Status  int      // of success; 0 is 200
-	// Needs is the part without which it answers 404.
-	Needs string
-	// Page routes answer people with HTML; they are not in the document.
-	Page bool
-	// Always routes stay when the API is switched off: those for programs that
-	// watch the service.
-	Always bool
-	// Handle answers; routes of the server have handle instead.
-	Handle func(*Request) error
-	handle func(*Server, echo.Context) error
-}
-
-// changes says whether the route can change anything.
-func (r Route) changes() bool { return r.Method != http.MethodGet && !r.Quiet }
-
-// Requires is the route as one that needs a part.
-func (r Route) Requires(p string) Route {
-	r.Needs = p
-	return r
-}
-
 // ListQuery names the parameters of a list's page.
 func ListQuery() []string { return []string{"limit", "offset", "cursor"} }
 
@@ -109,18 +59,17 @@ func sessionRoutes() []Route {
 	}
 }
 
-func (s *Server) mount() {
-	for _, r := range s.routes {
-		if s.cfg.APIDisabled && !r.Always {
-			continue
-		}
-		s.echo.Add(r.Method, r.Path, s.cors(r, s.authorize(r)))
+func (s *Server) asset(c echo.Context) error {
+	file, ok := s.pages.assets.files[c.Param("*")]
+	if !ok {
+		return echo.ErrNotFound
 	}
-	if !s.cfg.APIDisabled {
-		s.mountPages()
-	}
-	for path, handler := range s.cfg.Mount {
-		s.echo.Any(path, echo.WrapHandler(handler))
-	}
-	s.mountPreflight()
+	c.Response().Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+	return c.Blob(http.StatusOK, file.jobType, file.data)
+}
+
+// mountPages adds what needs no authorization: the files of the pages and the way to them.
+func (s *Server) mountPages() {
+	s.echo.GET("/admin/assets/*", s.asset)
+	s.echo.GET("/", func(c echo.Context) error { return c.Redirect(http.StatusFound, "/admin") })
 }

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"net/url"
 	"slices"
 	"time"
 
@@ -25,18 +24,6 @@ func (r *Request) RunActions(jobTypes ...string) (v RunActions, live string) {
 	v.Types = slices.DeleteFunc(jobTypes, func(k string) bool { return !r.Known(k) })
 	v.Tracked, live = r.tracked()
 	return v, live
-}
-
-// Following is the page that a form came from, which now follows a job.
-func Following(back, id string) string {
-	u, err := url.Parse(local(back, "/admin"))
-	if err != nil {
-		return "/admin/jobs/" + id
-	}
-	q := u.Query()
-	q.Set("job", id)
-	u.RawQuery = q.Encode()
-	return u.RequestURI()
 }
 
 // Cleaners are the types that take something away when a button starts them.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/labstack/echo/v4"
 
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -26,14 +27,6 @@ type SessionView struct {
 	// FormToken goes into the header X-CSRF-Token, or the form field _csrf, of
 	// every change by this session.
 	FormToken string `json:"csrf_token,omitempty"`
-}
-
-// cookieName is the session's cookie: bound to this host where HTTPS is used.
-func cookieName(c echo.Context) string {
-	if c.Scheme() == "https" {
-		return "__Host-cmsjobs"
-	}
-	return "cmsjobs"
 }
 
 func sessionCookie(c echo.Context, value string, life time.Duration) *http.Cookie {
@@ -57,7 +50,7 @@ func (s *Server) signIn(c echo.Context) error {
 // letIn checks a sign-in, starts a session and sets its cookie. An older
 // session of the same browser ends.
 func (s *Server) letIn(c echo.Context, r SignInRequest) (string, access.Person, error) {
-	setAuditTarget(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), "")
+	setAuditTarget(c, redact.Clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), "")
 	ctx := c.Request().Context()
 	person, err := s.cfg.Gate.SignIn(ctx, access.Login{Name: r.Name, Password: r.Password, Address: c.RealIP()})
 	if errors.Is(err, access.ErrRefused) {
@@ -126,7 +119,7 @@ func (s *Server) signInByForm(c echo.Context) error {
 		if errors.Is(err, access.ErrThrottled) {
 			key = "signin.throttled"
 		}
-		setAuditTarget(c, clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), p.Detail)
+		setAuditTarget(c, redact.Clip(strings.ToValidUTF8(r.Name, "\uFFFD"), 191), p.Detail)
 		return s.signInForm(c, p.Status, r.Name, s.printer(c).Text(key))
 	}
 	return c.Redirect(http.StatusSeeOther, local(c.FormValue("next"), "/admin"))

@@ -14,8 +14,6 @@ import (
 	"testing"
 	"time"
 
-	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
-
 	"golang.org/x/crypto/bcrypt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -28,6 +26,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
+	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
 )
 
 // config is what a server of the tests is made of.

@@ -1,10 +1,11 @@
 package analytics
 
 import (
-	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
+	"regexp"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -58,6 +59,19 @@ type Handler struct {
 	spam   spamHosts
 	salts  *salts
 }
+
+// Mapping names the columns of an existing table of raw views, which is then
+// rolled up in the place of ours. Table and At are needed, and Visitor or
+// Address; the other columns may be "": unknown for every row.
+type Mapping struct {
+	Table string // whole name, prefix included; in the CMS's database
+	At    string // DATETIME in the CMS's zone, or a number of Unix seconds
+	// Visitor tells visitors apart; without it Address and Agent do.
+	Visitor, Address, Agent                 string
+	Path, Referrer, Country, Campaign, Site string
+}
+
+var identifier = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
 
 // New checks the configuration.
 func New(c Config) (*Handler, error) {
@@ -119,16 +133,16 @@ var Process = jobs.Kind[ProcessPayload]{Name: "analytics.process", Policy: jobs.
 	Coalesce:    true,
 }}
 
-// Register adds the kinds to a registry.
-func (h *Handler) Register(r *jobs.Registry) {
-	jobs.Handle(r, Process, func(ctx context.Context, _ jobs.Job, p ProcessPayload) error {
-		result, err := h.Process(ctx, p)
-		if err != nil {
-			return err
-		}
-		return jobs.SetResult(ctx, result)
-	})
-	if h.WeeklyMail != nil {
-		jobs.Handle(r, Weekly, func(ctx context.Context, _ jobs.Job, p WeeklyPayload) error { return h.weekly(ctx, p) })
+func (m *Mapping) check() error {
+	if m.Table == "" || m.At == "" || m.Visitor == "" && m.Address == "" {
+		return errors.New("a mapped table of views needs its name, the column of the time, and one of visitor or " +
+			"address")
 	}
+	for _, name := range []string{m.Table, m.At, m.Visitor, m.Address, m.Agent, m.Path, m.Referrer, m.Country,
+		m.Campaign, m.Site} {
+		if name != "" && !identifier.MatchString(name) {
+			return fmt.Errorf("%q is no name of a table or column", name)
+		}
+	}
+	return nil
 }

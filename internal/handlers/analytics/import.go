@@ -10,37 +10,11 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
-// Imported is what an import did.
-type Imported struct {
-	Lines   int64 `json:"lines"`
-	Views   int64 `json:"views"`   // page views stored, bots included
-	Skipped int64 `json:"skipped"` // assets, redirects, errors, posts
-	Bad     int64 `json:"bad"`     // lines of no known format
-	Already int64 `json:"already"` // page views that are there from an earlier import
-	TooOld  int64 `json:"tooOld"`  // older than raw rows are kept
-	// Before is how many bytes of the log's text an earlier import had read: they are
-	// not read again, and not among Lines.
-	Before int64 `json:"before"`
-}
-
 const importBatch = 5000
-
-// Log says where an access log is from.
-type Log struct {
-	Name string // of the file, for messages
-	// Host is used for lines that name none; "" is the CMS's own.
-	Host string
-	// Server is any name of the web server that wrote it, where several serve one
-	// site: views of two servers are never taken for one.
-	Server string
-	// Again reads all of it, also what an earlier import has read.
-	Again bool
-}
 
 // Import reads an access log, plain or gzipped, in the formats of nginx,
 // Apache and Caddy.
@@ -73,21 +47,6 @@ func (h *Handler) Import(ctx context.Context, log Log, r io.Reader, progress fun
 		return done, err
 	}
 	return done, in.keepPosition(ctx)
-}
-
-// importer is one import under way.
-type importer struct {
-	h      *Handler
-	log    Log
-	zone   *time.Location
-	done   *Imported
-	rows   []row
-	line   int64
-	oldest time.Time
-	// equal counts the views with one digest: several visitors may ask for the
-	// same thing in the same second. older is equal before it was full.
-	equal, older map[uint64]uint32
-	known        known
 }
 
 func (in *importer) run(ctx context.Context, text *logText) error {
@@ -249,20 +208,4 @@ func (h *Handler) nonces(ctx context.Context, day string, rows []row) (map[[8]by
 		}
 	}
 	return known, nil
-}
-
-// countingReader tells how much was read.
-type countingReader struct {
-	r    io.Reader
-	n    int64
-	told func(int64)
-}
-
-func (c *countingReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	c.n += int64(n)
-	if c.told != nil {
-		c.told(c.n)
-	}
-	return n, err
 }

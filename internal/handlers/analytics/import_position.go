@@ -29,28 +29,6 @@ const (
 	keepPositions = 400 * 24 * time.Hour
 )
 
-// position is how far a log was read. It counts only while the same bytes are there,
-// and while views are not kept for longer than then.
-type position struct {
-	Offset int64  `db:"read_to"` // in the text, at the beginning of a line
-	Digest string `db:"digest"`  // of the bytes that follow
-	Oldest int64  `db:"oldest"`  // what was older was left out; Unix milliseconds
-}
-
-// known is what an import knows of the log as a text.
-type known struct {
-	id     string // of the log; "" when it is too short to be known
-	stored position
-	// marks are the last two places that the import came by, overlap apart.
-	marks [2]position
-}
-
-// logText is a log's text, unpacked.
-type logText struct {
-	*bufio.Reader
-	read *countingReader
-}
-
 func (t *logText) offset() int64 { return t.read.n - int64(t.Buffered()) }
 
 // digest is that of the bytes that follow; "" where there are too few.

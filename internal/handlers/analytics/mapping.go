@@ -6,7 +6,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"time"
 
@@ -15,33 +14,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
-
-// Mapping names the columns of an existing table of raw views, which is then
-// rolled up in the place of ours. Table and At are needed, and Visitor or
-// Address; the other columns may be "": unknown for every row.
-type Mapping struct {
-	Table string // whole name, prefix included; in the CMS's database
-	At    string // DATETIME in the CMS's zone, or a number of Unix seconds
-	// Visitor tells visitors apart; without it Address and Agent do.
-	Visitor, Address, Agent                 string
-	Path, Referrer, Country, Campaign, Site string
-}
-
-var identifier = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
-
-func (m *Mapping) check() error {
-	if m.Table == "" || m.At == "" || m.Visitor == "" && m.Address == "" {
-		return errors.New("a mapped table of views needs its name, the column of the time, and one of visitor or " +
-			"address")
-	}
-	for _, name := range []string{m.Table, m.At, m.Visitor, m.Address, m.Agent, m.Path, m.Referrer, m.Country,
-		m.Campaign, m.Site} {
-		if name != "" && !identifier.MatchString(name) {
-			return fmt.Errorf("%q is no name of a table or column", name)
-		}
-	}
-	return nil
-}
 
 // recent are the days that a run without a range does again in a mapped table:
 // it has no mark of what changed.

@@ -78,8 +78,8 @@ func TestAFirstListReadsTheCatalog(t *testing.T) {
 	}
 }
 
-// The catalog is written now and then, not with each backup, and is no backup itself.
-func TestTheCatalogFollows(t *testing.T) {
+// The copy of the index is written now and then, not with each backup, and is no backup itself.
+func TestTheIndexCopyFollows(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	far := &farStore{held: map[string][]byte{}, born: s.clock.now.AddDate(0, -1, 0)}
 	s.c.Destinations = map[string]storage.Store{"far": far}
@@ -95,26 +95,26 @@ func TestTheCatalogFollows(t *testing.T) {
 		return there
 	}
 	if written(copyStep - 1) {
-		t.Error("few backups have a catalog")
+		t.Error("few backups have a copy of the index")
 	}
 	if !written(copyStep) {
-		t.Fatal("many backups have no catalog")
+		t.Fatal("many backups have no copy of the index")
 	}
 	before := far.held[copyName]
 	if written(copyStep + 50); !bytes.Equal(before, far.held[copyName]) {
-		// born is the same for all, so nothing is newer than the catalog
-		t.Error("the catalog is written again though nothing is newer")
+		// born is the same for all, so nothing is newer than the copy
+		t.Error("the copy is written again though nothing is newer")
 	}
 	r := &run{Handler: h, report: catalog.Report{}, request: Request{}}
 	h.sweep(t.Context(), r)
 	if _, there := far.held[copyName]; !there || len(r.report.Warnings) != 0 {
-		t.Errorf("the catalog is swept away; %v", r.report.Warnings)
+		t.Errorf("the copy is swept away; %v", r.report.Warnings)
 	}
-	// All but a few go: the catalog is not worth its writing.
+	// All but a few go: the copy is not worth its writing.
 	s.c.Options.Retention = retention.Rules{Keep: 7, MinAge: -1}
 	delete(far.held, copyName)
 	gone, err := s.handler(t).Prune(t.Context())
 	if _, there := far.held[copyName]; err != nil || there || len(gone) != copyStep+50-7 {
-		t.Errorf("%d pruned, %v, catalog: %t", len(gone), err, there)
+		t.Errorf("%d pruned, %v, copy: %t", len(gone), err, there)
 	}
 }

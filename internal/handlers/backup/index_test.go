@@ -25,7 +25,7 @@ import (
 const (
 	readsAtOnce = 128
 	bytesAtOnce = 64 << 20
-	copyName    = "backup-catalog.zst"
+	copyName    = "backup-index.zst"
 	copyStep    = 100
 )
 

@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 
@@ -172,4 +173,26 @@ func (h *Handler) bestEffort(ctx context.Context, r *Report, steps []step) error
 		}
 	}
 	return r.finish(ctx)
+}
+
+// store finds the CMS's cache store, as the CMS's configuration and .env name
+// it, or the one that the owner named.
+func (h *Handler) store() (store, error) {
+	l, err := h.site.CacheStore(h.options.Store)
+	if err != nil {
+		return nil, err
+	}
+	if h.options.Prefix != "" {
+		l.Prefixes, l.Known = []string{h.options.Prefix}, true
+	}
+	switch l.Driver {
+	case "file":
+		return h.fileStore(l)
+	case "database":
+		return databaseStore{h, l}, nil
+	case "redis":
+		return redisStore{h, l}, nil
+	}
+	return nil, fmt.Errorf("the CMS's cache store %q cannot be cleared from outside PHP: run `php artisan "+
+		"cache:clear` there", l.Name)
 }

@@ -2,14 +2,12 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Config is what the handlers need. Site and Now are required.
@@ -83,41 +81,4 @@ func New(c Config) *Handler {
 		h.logger = slog.New(slog.DiscardHandler)
 	}
 	return h
-}
-
-// Register makes the types known, with the name that the specification has for
-// queue.clean beside it.
-func (h *Handler) Register(r *jobs.Registry) {
-	jobs.Handle(r, Clear, h.clear)
-	jobs.Handle(r, ClearExpired, h.clearExpired)
-	jobs.Handle(r, LogsCleanup, h.cleanLogs)
-	jobs.Restrict(r, LogsCleanup, jobs.Restriction[LogsPayload]{Reserved: h.reserved})
-	if h.cleanQueue != nil {
-		jobs.Handle(r, QueueClean, h.cleanTheQueue)
-		r.Alias("queue:clean", QueueClean.Name)
-	}
-	jobs.Handle(r, Maintenance, h.maintain)
-}
-
-func (h *Handler) cleanTheQueue(ctx context.Context, _ jobs.Job, p CleanPayload) error {
-	done, err := h.cleanQueue(ctx, p.DryRun)
-	if err != nil {
-		return fmt.Errorf("cleaning the queue's tables: %w", err)
-	}
-	return jobs.SetResult(ctx, done)
-}
-
-// maintain asks for all the cleaning jobs, in the transaction that completes
-// it: each then has its own attempts, result and place in the history.
-func (h *Handler) maintain(ctx context.Context, _ jobs.Job, p CleanPayload) error {
-	next := []jobs.Spec{ClearExpired.New(ExpiredPayload(p)), LogsCleanup.New(LogsPayload{DryRun: p.DryRun})}
-	if h.cleanQueue != nil {
-		next = append(next, QueueClean.New(p))
-	}
-	kinds := make([]string, len(next))
-	for i, n := range next {
-		kinds[i] = n.Type
-	}
-	jobs.FollowUp(ctx, next...)
-	return jobs.SetResult(ctx, map[string]any{"enqueued": kinds, "dryRun": p.DryRun})
 }

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"context"
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -24,28 +23,6 @@ type store interface {
 	// forgetTags removes the entries that Laravel tagged so (Cache::tags), and
 	// returns the tags that were there. Only Redis has tags.
 	forgetTags(ctx context.Context, tags []string, r *Report) (there []string, err error)
-}
-
-// store finds the CMS's cache store, as the CMS's configuration and .env name
-// it, or the one that the owner named.
-func (h *Handler) store() (store, error) {
-	l, err := h.site.CacheStore(h.options.Store)
-	if err != nil {
-		return nil, err
-	}
-	if h.options.Prefix != "" {
-		l.Prefixes, l.Known = []string{h.options.Prefix}, true
-	}
-	switch l.Driver {
-	case "file":
-		return h.fileStore(l)
-	case "database":
-		return databaseStore{h, l}, nil
-	case "redis":
-		return redisStore{h, l}, nil
-	}
-	return nil, fmt.Errorf("the CMS's cache store %q cannot be cleared from outside PHP: run `php artisan "+
-		"cache:clear` there", l.Name)
 }
 
 // apart are the prefixes under which entries are searched: those that another

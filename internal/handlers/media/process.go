@@ -1,11 +1,11 @@
 package media
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,31 +13,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
-
-// Outcome is the result of a job: what was made, or why nothing was.
-type Outcome struct {
-	ID      string `json:"id"`
-	URL     string `json:"url"`
-	Skipped string `json:"skipped,omitempty"`
-	Made    int    `json:"made"`
-	// Kept counts renditions that were there already and newer than the original.
-	Kept    int  `json:"kept,omitempty"`
-	Partial bool `json:"partial,omitempty"`
-}
-
-// work is one picture on its way through a job.
-type work struct {
-	plan     plan
-	file     cms.MediaFile
-	store    storage.Store
-	modified time.Time // of the original, as the store says it
-	source   Source
-	record   Record // what is known already
-	known    bool
-	force    bool
-	data     []byte
-	header   picture.Header
-}
 
 // process makes the renditions of one row that are missing or out of date;
 // force makes all of them. Its errors do not name the file: callers do.
@@ -112,36 +87,6 @@ func (h *Handler) look(ctx context.Context, p plan, file cms.MediaFile, force bo
 	return w, nil
 }
 
-// current says whether the record is of this original and this plan.
-func (w *work) current() bool {
-	return w.known && w.record.Source == w.source && w.record.Plan == w.plan.digest() && w.record.Error == ""
-}
-
-// done says whether there is nothing to do: same original, same plan, and all
-// files are there.
-func (w *work) done(ctx context.Context) (bool, error) {
-	if w.force || !w.current() {
-		return false, nil
-	}
-	for _, want := range w.plan.renditions(w.file.URL, w.record.Width, focusOf(w.file.Options)) {
-		if _, there, err := w.stat(ctx, want.url); err != nil || !there {
-			return false, err
-		}
-	}
-	return true, nil
-}
-
-func (w *work) stat(ctx context.Context, url string) (info storage.Info, there bool, err error) {
-	info, err = w.store.Stat(ctx, w.plan.place.Key(url))
-	if errors.Is(err, storage.ErrNotFound) {
-		return info, false, nil
-	}
-	if err != nil {
-		return info, false, fmt.Errorf("looking for %s: %w", url, err)
-	}
-	return info, true, nil
-}
-
 // read reads the original and judges its header.
 func (h *Handler) read(ctx context.Context, w *work) error {
 	data, err := readAll(ctx, w.store, w.plan.place.Key(w.file.URL), h.Options.Limits.FileBytes)
@@ -186,73 +131,37 @@ func (h *Handler) make(ctx context.Context, w *work, out Outcome) (Outcome, erro
 	return out, nil
 }
 
-func (w *work) newRecord(at time.Time) Record {
-	width, height := w.header.Size()
-	return Record{Source: w.source, Plan: w.plan.digest(), Width: width, Height: height,
-		Format: string(w.header.Format),
-		Frames: w.header.Frames, Partial: w.header.Partial, Sizes: map[string]RenditionRecord{}, ProcessedAt: &at}
-}
-
-// sortOut tells what has to be made from what is there already. A file that is
-// there counts when our record vouches for it, or, where we have none, when it
-// is newer than the original: the CMS makes thumbnails too.
-func (w *work) sortOut(ctx context.Context, record *Record) (missing []wanted, err error) {
-	for _, want := range w.plan.renditions(w.file.URL, record.Width, focusOf(w.file.Options)) {
-		info, there, err := w.stat(ctx, want.url)
-		if err != nil {
-			return nil, err
-		}
-		if there && !w.force && (w.current() || !w.known && !info.Modified.Before(w.modified)) {
-			width, height, err := want.spec.Size(w.header)
-			if err != nil {
-				return nil, err
-			}
-			record.Sizes[want.size] = RenditionRecord{URL: want.url, Width: width, Height: height,
-				Bytes: int(info.Size), MIME: w.format(want).MIME()}
-			continue
-		}
-		missing = append(missing, want)
+// applyWatermark puts the watermark onto the original, once: the stamped file carries a
+// marker, and it replaces the original whole. The mark itself is not stamped,
+// nor is what is too large to be decoded whole.
+func (h *Handler) applyWatermark(ctx context.Context, w *work) error {
+	mark := w.plan.watermark
+	if mark == nil || picture.Stamped(w.data) || w.file.URL == mark.Source ||
+		len(mark.Folders) > 0 && !slices.Contains(mark.Folders, w.file.FolderID) {
+		return nil
 	}
-	return missing, nil
-}
-
-func (w *work) format(want wanted) picture.Format {
-	if want.format == "" {
-		return w.header.Format
+	free, err := h.guard.take(ctx, 20*w.header.Pixels())
+	if err != nil {
+		return err
 	}
-	return want.format
-}
-
-// maker keeps to decoders that bound themselves where there is another process
-// for all else.
-func (w *work) maker(o Options) picture.Generator {
-	return picture.Generator{Limits: o.Limits, Encoding: w.plan.encoding, Preview: w.plan.preview,
-		Animations: w.plan.animations,
-		Bounded:    o.Apart != nil}
-}
-
-func (w *work) render(ctx context.Context, o Options, missing []wanted) (picture.Result, error) {
-	var specs []picture.Spec
-	for _, want := range missing {
-		spec := want.spec
-		spec.Formats = []picture.Format{w.format(want)}
-		specs = append(specs, spec)
+	defer free()
+	file, err := readAll(ctx, w.store, w.plan.place.Key(mark.Source), h.Options.Limits.FileBytes)
+	if err != nil {
+		return fmt.Errorf("reading the watermark: %w", err)
 	}
-	maker := w.maker(o)
-	result, err := maker.Render(ctx, w.data, specs)
-	if errors.Is(err, picture.ErrUnbounded) {
-		maker.Bounded = false
-		return o.Apart.Render(ctx, maker, w.data, specs)
+	p := picture.Watermark{Mark: file, Percent: mark.Percent, Opacity: mark.Opacity,
+		Position: picture.Position(mark.Position), X: mark.X, Y: mark.Y}
+	stamped, err := w.stamped(ctx, h.Options, p)
+	if errors.Is(err, picture.ErrTooLarge) {
+		h.Logger.WarnContext(ctx, "picture is too large for a watermark", "event", "media.watermark_skipped",
+			"url", w.file.URL, "error", err)
+		return nil
 	}
-	return result, err
-}
-
-func (w *work) put(ctx context.Context, want wanted, r picture.Rendition, record *Record) error {
-	o := storage.PutOptions{ContentType: r.Format.MIME(), ExpectedSize: int64(len(r.Data)), Public: true}
-	if err := w.store.Put(ctx, w.plan.place.Key(want.url), bytes.NewReader(r.Data), o); err != nil {
-		return fmt.Errorf("writing %s: %w", want.url, err)
+	if err != nil {
+		return fmt.Errorf("stamping the original: %w", err)
 	}
-	record.Sizes[want.size] = RenditionRecord{URL: want.url, Width: r.Width, Height: r.Height, Bytes: len(r.Data),
-		MIME: r.Format.MIME()}
-	return nil
+	if !picture.Stamped(stamped) {
+		return nil // an animation
+	}
+	return w.replace(ctx, stamped)
 }

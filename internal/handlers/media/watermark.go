@@ -5,11 +5,8 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
@@ -49,71 +46,6 @@ func folderIDs(list string) []string {
 		out = append(out, string(id))
 	}
 	return out
-}
-
-// applyWatermark puts the watermark onto the original, once: the stamped file carries a
-// marker, and it replaces the original whole. The mark itself is not stamped,
-// nor is what is too large to be decoded whole.
-func (h *Handler) applyWatermark(ctx context.Context, w *work) error {
-	mark := w.plan.watermark
-	if mark == nil || picture.Stamped(w.data) || w.file.URL == mark.Source ||
-		len(mark.Folders) > 0 && !slices.Contains(mark.Folders, w.file.FolderID) {
-		return nil
-	}
-	free, err := h.guard.take(ctx, 20*w.header.Pixels())
-	if err != nil {
-		return err
-	}
-	defer free()
-	file, err := readAll(ctx, w.store, w.plan.place.Key(mark.Source), h.Options.Limits.FileBytes)
-	if err != nil {
-		return fmt.Errorf("reading the watermark: %w", err)
-	}
-	p := picture.Watermark{Mark: file, Percent: mark.Percent, Opacity: mark.Opacity,
-		Position: picture.Position(mark.Position), X: mark.X, Y: mark.Y}
-	stamped, err := w.stamped(ctx, h.Options, p)
-	if errors.Is(err, picture.ErrTooLarge) {
-		h.Logger.WarnContext(ctx, "picture is too large for a watermark", "event", "media.watermark_skipped",
-			"url", w.file.URL, "error", err)
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("stamping the original: %w", err)
-	}
-	if !picture.Stamped(stamped) {
-		return nil // an animation
-	}
-	return w.replace(ctx, stamped)
-}
-
-func (w *work) stamped(ctx context.Context, o Options, mark picture.Watermark) ([]byte, error) {
-	maker := w.maker(o)
-	stamped, err := maker.Stamp(w.data, mark)
-	if errors.Is(err, picture.ErrUnbounded) {
-		maker.Bounded = false
-		return o.Apart.Stamp(ctx, maker, w.data, mark)
-	}
-	return stamped, err
-}
-
-// replace writes a new original and takes note of it.
-func (w *work) replace(ctx context.Context, data []byte) error {
-	key := w.plan.place.Key(w.file.URL)
-	o := storage.PutOptions{ContentType: w.header.Format.MIME(), ExpectedSize: int64(len(data)), Public: true}
-	if err := w.store.Put(ctx, key, bytes.NewReader(data), o); err != nil {
-		return fmt.Errorf("writing the stamped original: %w", err)
-	}
-	info, err := w.store.Stat(ctx, key)
-	if err != nil {
-		return fmt.Errorf("looking for the stamped original: %w", err)
-	}
-	w.data, w.modified = data, info.Modified
-	w.source = Source{Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
-	w.force = true // thumbnails of the unstamped original are out of date
-	if w.header, err = picture.Inspect(data); err != nil {
-		return fmt.Errorf("the stamped original: %w", err)
-	}
-	return nil
 }
 
 // readAll reads an object of at most limit bytes.

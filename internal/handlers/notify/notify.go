@@ -1,17 +1,11 @@
 package notify
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
-	"net/http"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
-	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -52,6 +46,14 @@ type Payload struct {
 	Immediate bool `json:"immediate,omitempty"`
 	// SentDirectly says that Direct brought it to the chats before.
 	SentDirectly bool `json:"sent_directly,omitempty"`
+}
+
+// Result is what a notification leaves for people to read.
+type Result struct {
+	Channels []string `json:"channels,omitempty"` // jobs were made for these
+	Channel  string   `json:"channel,omitempty"`  // this one was notified
+	Held     bool     `json:"held,omitempty"`     // told later, with others of its topic
+	Note     string   `json:"note,omitempty"`
 }
 
 // Validate finds what no repeating would fix.
@@ -95,76 +97,6 @@ func levelOf(level string) int {
 		return 2
 	}
 	return -1
-}
-
-// CMSNotifications puts a message into the CMS's own list; *cms.Site does.
-type CMSNotifications interface {
-	Notify(ctx context.Context, now time.Time, n cms.Notification) (told bool, err error)
-}
-
-// Mailer makes the job that mails a template's data to addresses; no address
-// means the CMS's administrators.
-type Mailer func(to []string, template string, data map[string]any) jobs.Spec
-
-// Config is what a Handler needs.
-type Config struct {
-	// DB holds cmsjobs_notifications. Required.
-	DB *sqlx.DB
-	// Channels that messages go to.
-	Channels []Channel
-	// Interval between two messages of a topic; 1 h.
-	Interval time.Duration
-	// Site names the site in messages.
-	Site string
-	// Mail makes mail jobs; channels of type mail need it.
-	Mail Mailer
-	// Administrators are whom a mail channel without addresses reaches, none where
-	// the site names nobody: a mail to nobody would only be one more failed job.
-	// When nil, such mails go out and find their addresses themselves.
-	Administrators func(context.Context) ([]string, error)
-	// CMS is the list of the CMS; channels of type cms need it.
-	CMS CMSNotifications
-	// Client sends to chats; it must refuse private addresses (outbound.New).
-	// Channels of the other types need it.
-	Client *http.Client
-	// Now and Logger are required.
-	Now    func() time.Time
-	Logger *slog.Logger
-}
-
-// Handler tells the administrators. It is safe for concurrent use.
-type Handler struct{ c Config }
-
-// New checks c and returns a Handler.
-func New(c Config) (*Handler, error) {
-	if c.DB == nil || c.Now == nil || c.Logger == nil {
-		return nil, errors.New("notify: DB, Now and Logger are required")
-	}
-	if c.Interval <= 0 {
-		c.Interval = time.Hour
-	}
-	seen := map[string]bool{}
-	for i := range c.Channels {
-		channel := &c.Channels[i]
-		if channel.Name == "" {
-			channel.Name = channel.Type
-		}
-		if seen[channel.Name] {
-			return nil, fmt.Errorf("notify: two channels are named %q", channel.Name)
-		}
-		seen[channel.Name] = true
-		if err := c.check(*channel); err != nil {
-			return nil, fmt.Errorf("notify: channel %s: %w", channel.Name, err)
-		}
-	}
-	return &Handler{c}, nil
-}
-
-// Register adds notification.send and its alias.
-func (h *Handler) Register(r *jobs.Registry) {
-	jobs.Handle(r, Send, h.send)
-	jobs.Restrict(r, Send, jobs.Restriction[Payload]{Reserved: reserved})
-	r.Alias("send_notification", Send.Name)
 }
 
 // causedHere marks the mail jobs that this package makes.
@@ -213,23 +145,11 @@ func Condition(p Payload, told bool) jobs.Spec {
 	return Send.New(p)
 }
 
-// Direct tells the chats at once, without a job: for the time in which the
-// database takes none. Mail and the CMS's list need the database.
-func (h *Handler) Direct(ctx context.Context, p Payload) error {
-	var faults []error
-	for _, c := range h.c.Channels {
-		if !c.chat() || levelOf(p.Level) < levelOf(c.MinLevel) {
-			continue
-		}
-		if err := h.by(ctx, c, p); err != nil {
-			faults = append(faults, fmt.Errorf("telling %s: %w", c, err))
-		}
-	}
-	return errors.Join(faults...)
-}
-
 // BackupBad is the notification of a backup that failed or cannot be trusted.
 func BackupBad(message, url string) jobs.Spec {
 	return Send.New(Payload{Topic: "backup.bad", Title: "The backup is not good", Message: message, Level: Error,
 		URL: url})
 }
+
+// cut makes foreign text fit for a column and a message, whose lines stay.
+func cut(text string, limit int) string { return jobs.PlainText(text, limit, '\n') }

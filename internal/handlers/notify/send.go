@@ -14,14 +14,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Result is what a notification leaves for people to read.
-type Result struct {
-	Channels []string `json:"channels,omitempty"` // jobs were made for these
-	Channel  string   `json:"channel,omitempty"`  // this one was notified
-	Held     bool     `json:"held,omitempty"`     // told later, with others of its topic
-	Note     string   `json:"note,omitempty"`
-}
-
 // send runs a notification.send job: for one channel, or to choose channels.
 func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
 	if p.Channel != "" {
@@ -166,5 +158,24 @@ func (h *Handler) makeRow(ctx context.Context, topic string) error {
 	return err
 }
 
-// cut makes foreign text fit for a column and a message, whose lines stay.
-func cut(text string, limit int) string { return jobs.PlainText(text, limit, '\n') }
+// Register adds notification.send and its alias.
+func (h *Handler) Register(r *jobs.Registry) {
+	jobs.Handle(r, Send, h.send)
+	jobs.Restrict(r, Send, jobs.Restriction[Payload]{Reserved: reserved})
+	r.Alias("send_notification", Send.Name)
+}
+
+// Direct tells the chats at once, without a job: for the time in which the
+// database takes none. Mail and the CMS's list need the database.
+func (h *Handler) Direct(ctx context.Context, p Payload) error {
+	var faults []error
+	for _, c := range h.c.Channels {
+		if !c.chat() || levelOf(p.Level) < levelOf(c.MinLevel) {
+			continue
+		}
+		if err := h.by(ctx, c, p); err != nil {
+			faults = append(faults, fmt.Errorf("telling %s: %w", c, err))
+		}
+	}
+	return errors.Join(faults...)
+}

@@ -1,34 +1,19 @@
 package sitemap
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
+	xmlsitemap "github.com/snabb/sitemap"
+
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 )
-
-// file is one finished file in the staging folder.
-type file struct {
-	name     string // as it will be published
-	staged   string // as it lies in the staging folder
-	urls     int
-	bytes    int64
-	modified time.Time // newest lastmod in it
-}
-
-// Skipped is a row that is not in the map, and why.
-type Skipped struct {
-	Table  string `json:"table"`
-	ID     string `json:"id"`
-	Reason string `json:"reason"`
-}
-
-// maxSkipped bounds how many skipped rows a result names; all are counted.
-const maxSkipped = 50
 
 // builder writes the files of one run into a staging folder.
 type builder struct {
@@ -171,4 +156,41 @@ func (b *builder) extras() int {
 		return 1
 	}
 	return 0
+}
+
+// index writes the list of files, which is always the last to be published.
+func (b *builder) index() error {
+	list := xmlsitemap.NewSitemapIndex()
+	for i := range b.files {
+		if b.files[i].urls == 0 {
+			continue
+		}
+		u := &xmlsitemap.URL{Loc: b.plan.links.Root + "/" + b.files[i].name}
+		if t := b.files[i].modified; !t.IsZero() {
+			u.LastMod = &t
+		}
+		list.Add(u)
+	}
+	var text bytes.Buffer
+	if _, err := list.WriteTo(&text); err != nil {
+		return fmt.Errorf("writing the sitemap's index: %w", err)
+	}
+	head, body, _ := bytes.Cut(text.Bytes(), []byte("\n"))
+	whole := slices.Concat(head, []byte("\n"+preamble(b.plan.stylesheet())), body)
+	return b.write(indexName, whole, b.plan.options.Gzip)
+}
+
+// write stages a whole small file.
+func (b *builder) write(name string, content []byte, zip bool) error {
+	b.nextID++
+	staged := "part-" + strconv.Itoa(b.nextID)
+	f, err := b.stage.OpenFile(staged, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("writing %s: %w", name, err)
+	}
+	if _, err := f.Write(content); err != nil {
+		return errors.Join(fmt.Errorf("writing %s: %w", name, err), f.Close())
+	}
+	b.files = append(b.files, file{name: name, staged: staged, bytes: int64(len(content))})
+	return b.seal.take(f, staged, zip)
 }

@@ -3,6 +3,7 @@ package sitemap
 import (
 	"bytes"
 	"encoding/xml"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -11,7 +12,7 @@ import (
 )
 
 func sample(n int) entry {
-	return entry{loc: "https://cms.example/news/a-post-with-a-title-of-usual-length-" + itoa(n), priority: "0.7",
+	return entry{loc: "https://cms.example/news/a-post-with-a-title-of-usual-length-" + strconv.Itoa(n), priority: "0.7",
 		frequency: "daily",
 		modified:  time.Date(2026, 2, 1, 0, 0, n%86400, 0, time.UTC)}
 }

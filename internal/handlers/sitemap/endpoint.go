@@ -33,23 +33,6 @@ type body struct {
 	URLList     []string `json:"urlList"`
 }
 
-// endpoint checks key and key file, which search engines would refuse later
-// and say less about.
-func (h *Handler) endpoint(ctx context.Context, p *plan, key string, s *Submission) (*endpoint, error) {
-	root, err := url.Parse(p.links.Root)
-	if err != nil || root.Host == "" {
-		return nil, jobs.Permanent(fmt.Errorf("the site's address %q has no host: set APP_URL in the CMS's .env",
-			p.links.Root))
-	}
-	if !validKey.MatchString(key) {
-		return nil, jobs.Permanent(errors.New("the IndexNow key has characters or a length that the protocol does " +
-			"not allow (8 to 128 letters, digits and dashes): make a new one in the CMS's sitemap settings"))
-	}
-	e := &endpoint{http: h.http, now: h.now, addresses: h.indexnow.Endpoints, host: root.Host, key: key,
-		keyURL: p.links.Root + "/" + key + ".txt"}
-	return e, h.checkKey(ctx, e, s)
-}
-
 // send submits one call to every endpoint. It is accepted when one of them
 // took it, as they pass it on to each other; what others said is kept.
 func (e *endpoint) send(ctx context.Context, locs []string, s *Submission) error {

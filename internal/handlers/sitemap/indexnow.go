@@ -3,6 +3,7 @@ package sitemap
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -11,93 +12,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
-
-// What sitemap.indexnow submits.
-const (
-	ModeURLs    = "urls"    // the addresses that changed since they were last accepted
-	ModeSitemap = "sitemap" // the address of the sitemap only, as the CMS itself does
-	ModeBoth    = "both"
-)
-
-// IndexNowOptions say how search engines are notified. The zero value is good.
-type IndexNowOptions struct {
-	// Mode is ModeURLs when empty.
-	Mode string
-	// Endpoints are api.indexnow.org when empty, which passes on to all others
-	// that take part.
-	Endpoints []string
-	// WriteKey puts the key file into the public folder when it is missing.
-	WriteKey bool
-	// Batch is how many addresses one call has: 10,000, the most that the
-	// protocol allows, when 0.
-	Batch int
-}
-
-const (
-	defaultEndpoint = "https://api.indexnow.org/indexnow"
-	maxBatch        = 10_000
-)
-
-// Validate says what cannot be meant.
-func (o IndexNowOptions) Validate() error {
-	if err := (&IndexNowPayload{Mode: o.Mode}).Validate(); err != nil {
-		return fmt.Errorf("IndexNow: %w", err)
-	}
-	for _, e := range o.Endpoints {
-		if u, err := url.Parse(e); err != nil || u.Host == "" {
-			return fmt.Errorf("IndexNow endpoint %q is no address", e)
-		}
-	}
-	if o.Batch < 0 || o.Batch > maxBatch {
-		return fmt.Errorf("%d addresses a call: IndexNow allows 1 to %d", o.Batch, maxBatch)
-	}
-	return nil
-}
-
-func (o IndexNowOptions) withDefaults() IndexNowOptions {
-	o.Mode = cmp.Or(o.Mode, ModeURLs)
-	if len(o.Endpoints) == 0 {
-		o.Endpoints = []string{defaultEndpoint}
-	}
-	if o.Batch == 0 {
-		o.Batch = maxBatch
-	}
-	return o
-}
-
-// Submission is what a run of sitemap.indexnow did.
-type Submission struct {
-	// Why says why nothing was submitted; "" when it was.
-	Why     string `json:"why,omitempty"`
-	Mode    string `json:"mode,omitempty"`
-	Added   int    `json:"added"`
-	Changed int    `json:"changed"`
-	Deleted int    `json:"deleted"`
-	// Refused addresses were refused alone, Forgotten ones are of another host:
-	// the site has moved.
-	Refused   int      `json:"refused,omitempty"`
-	Forgotten int      `json:"forgotten,omitempty"`
-	Calls     int      `json:"calls"`
-	Status    int      `json:"status,omitempty"` // of HTTP, of the last call that was accepted
-	Sitemap   string   `json:"sitemap,omitempty"`
-	KeyFile   string   `json:"keyFile,omitempty"` // "written" when we put it there
-	Refusals  []string `json:"refusals,omitempty"`
-}
-
-// indexNow is the job around Submit.
-func (h *Handler) indexNow(ctx context.Context, _ jobs.Job, p IndexNowPayload) error {
-	s, err := h.Submit(ctx, p)
-	for _, refusal := range s.Refusals {
-		jobs.Logf(ctx, "%s", refusal)
-	}
-	if s.Forgotten > 0 {
-		jobs.Logf(ctx, "forgot %d addresses of another host: the site has moved", s.Forgotten)
-	}
-	if err != nil {
-		return err
-	}
-	return jobs.SetResult(ctx, s)
-}
 
 // Submit tells search engines what changed: what the job does, for use by hand.
 // Errors that repeating would not fix are jobs.Permanent; a wait that the
@@ -228,4 +142,21 @@ func (h *Handler) gather(ctx context.Context, p *plan, accepted *watermark, b *b
 	}
 	s.Forgotten = len(foreign)
 	return h.forgetURLs(ctx, foreign)
+}
+
+// endpoint checks key and key file, which search engines would refuse later
+// and say less about.
+func (h *Handler) endpoint(ctx context.Context, p *plan, key string, s *Submission) (*endpoint, error) {
+	root, err := url.Parse(p.links.Root)
+	if err != nil || root.Host == "" {
+		return nil, jobs.Permanent(fmt.Errorf("the site's address %q has no host: set APP_URL in the CMS's .env",
+			p.links.Root))
+	}
+	if !validKey.MatchString(key) {
+		return nil, jobs.Permanent(errors.New("the IndexNow key has characters or a length that the protocol does " +
+			"not allow (8 to 128 letters, digits and dashes): make a new one in the CMS's sitemap settings"))
+	}
+	e := &endpoint{http: h.http, now: h.now, addresses: h.indexnow.Endpoints, host: root.Host, key: key,
+		keyURL: p.links.Root + "/" + key + ".txt"}
+	return e, h.checkKey(ctx, e, s)
 }

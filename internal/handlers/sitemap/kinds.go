@@ -38,6 +38,62 @@ type IndexNowPayload struct {
 // maxURL is how long an address of a sitemap may be, in bytes.
 const maxURL = 2048
 
+// What sitemap.indexnow submits.
+const (
+	ModeURLs    = "urls"    // the addresses that changed since they were last accepted
+	ModeSitemap = "sitemap" // the address of the sitemap only, as the CMS itself does
+	ModeBoth    = "both"
+)
+
+// Submission is what a run of sitemap.indexnow did.
+type Submission struct {
+	// Why says why nothing was submitted; "" when it was.
+	Why     string `json:"why,omitempty"`
+	Mode    string `json:"mode,omitempty"`
+	Added   int    `json:"added"`
+	Changed int    `json:"changed"`
+	Deleted int    `json:"deleted"`
+	// Refused addresses were refused alone, Forgotten ones are of another host:
+	// the site has moved.
+	Refused   int      `json:"refused,omitempty"`
+	Forgotten int      `json:"forgotten,omitempty"`
+	Calls     int      `json:"calls"`
+	Status    int      `json:"status,omitempty"` // of HTTP, of the last call that was accepted
+	Sitemap   string   `json:"sitemap,omitempty"`
+	KeyFile   string   `json:"keyFile,omitempty"` // "written" when we put it there
+	Refusals  []string `json:"refusals,omitempty"`
+}
+
+// Result is what a run of sitemap.generate did.
+type Result struct {
+	// Unchanged and Disabled say why nothing was written; "" when it was.
+	Unchanged string `json:"unchanged,omitempty"`
+	Disabled  string `json:"disabled,omitempty"`
+	// Index is the address of sitemap.xml, Target where it was put.
+	Index  string `json:"index,omitempty"`
+	Target string `json:"target"`
+	URLs   int    `json:"urls"`
+	Files  int    `json:"files"`
+	Bytes  int64  `json:"bytes"`
+	// Removed are the files that were no longer needed.
+	Removed []string `json:"removed,omitempty"`
+	// SkippedRows counts the rows that could not be listed; Skipped names the
+	// first 50.
+	SkippedRows int           `json:"skippedRows,omitempty"`
+	Skipped     []Skipped     `json:"skipped,omitempty"`
+	Took        time.Duration `json:"took"`
+}
+
+// Skipped is a row that is not in the map, and why.
+type Skipped struct {
+	Table  string `json:"table"`
+	ID     string `json:"id"`
+	Reason string `json:"reason"`
+}
+
+// maxSkipped bounds how many skipped rows a result names; all are counted.
+const maxSkipped = 50
+
 // Validate refuses modes that do not exist, and what is no address. Whether an
 // address is the site's own is known at the run.
 func (p *IndexNowPayload) Validate() error {

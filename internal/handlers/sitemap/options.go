@@ -1,7 +1,9 @@
 package sitemap
 
 import (
+	"cmp"
 	"fmt"
+	"net/url"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 )
@@ -35,6 +37,25 @@ type Options struct {
 	KeepNoIndex bool
 }
 
+// IndexNowOptions say how search engines are notified. The zero value is good.
+type IndexNowOptions struct {
+	// Mode is ModeURLs when empty.
+	Mode string
+	// Endpoints are api.indexnow.org when empty, which passes on to all others
+	// that take part.
+	Endpoints []string
+	// WriteKey puts the key file into the public folder when it is missing.
+	WriteKey bool
+	// Batch is how many addresses one call has: 10,000, the most that the
+	// protocol allows, when 0.
+	Batch int
+}
+
+const (
+	defaultEndpoint = "https://api.indexnow.org/indexnow"
+	maxBatch        = 10_000
+)
+
 // Validate says what cannot be meant.
 func (o Options) Validate() error {
 	switch {
@@ -51,4 +72,31 @@ func (o Options) Validate() error {
 		}
 	}
 	return nil
+}
+
+// Validate says what cannot be meant.
+func (o IndexNowOptions) Validate() error {
+	if err := (&IndexNowPayload{Mode: o.Mode}).Validate(); err != nil {
+		return fmt.Errorf("IndexNow: %w", err)
+	}
+	for _, e := range o.Endpoints {
+		if u, err := url.Parse(e); err != nil || u.Host == "" {
+			return fmt.Errorf("IndexNow endpoint %q is no address", e)
+		}
+	}
+	if o.Batch < 0 || o.Batch > maxBatch {
+		return fmt.Errorf("%d addresses a call: IndexNow allows 1 to %d", o.Batch, maxBatch)
+	}
+	return nil
+}
+
+func (o IndexNowOptions) withDefaults() IndexNowOptions {
+	o.Mode = cmp.Or(o.Mode, ModeURLs)
+	if len(o.Endpoints) == 0 {
+		o.Endpoints = []string{defaultEndpoint}
+	}
+	if o.Batch == 0 {
+		o.Batch = maxBatch
+	}
+	return o
 }

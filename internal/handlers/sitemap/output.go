@@ -2,10 +2,14 @@ package sitemap
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // output is one sitemap file while it is written.
@@ -121,4 +125,18 @@ func (s *sealer) done() error {
 	close(s.work)
 	s.wait.Wait()
 	return s.err
+}
+
+// zipBeside writes a compressed copy of f, which it reads from its beginning.
+func zipBeside(stage *os.Root, f *os.File, name string) error {
+	out, err := stage.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+	if err != nil {
+		return fmt.Errorf("compressing the sitemap: %w", err)
+	}
+	z := gzip.NewWriter(out)
+	_, err = io.Copy(z, io.NewSectionReader(f, 0, maxBytes+outputBuffer))
+	if err := errors.Join(err, z.Close(), out.Sync(), out.Close()); err != nil {
+		return fmt.Errorf("compressing the sitemap: %w", err)
+	}
+	return nil
 }

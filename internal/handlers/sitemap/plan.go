@@ -3,6 +3,7 @@ package sitemap
 import (
 	"cmp"
 	"context"
+	"strconv"
 	"strings"
 	"time"
 
@@ -95,9 +96,9 @@ func (p *plan) name(g *group, n, of int) string {
 	case of == 1:
 		return g.file + ".xml"
 	case p.botble:
-		return g.file + "-page-" + itoa(n) + ".xml"
+		return g.file + "-page-" + strconv.Itoa(n) + ".xml"
 	}
-	return g.file + "-" + itoa(n) + ".xml"
+	return g.file + "-" + strconv.Itoa(n) + ".xml"
 }
 
 // query is what a group's entries need of the CMS.

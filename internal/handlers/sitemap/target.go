@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // Target is where the map is published: Folder, Bucket or CacheTable.
@@ -31,6 +32,18 @@ type target interface {
 type staging struct {
 	root *os.Root
 	end  func() error
+}
+
+// indexName is the file that search engines are notified of.
+const indexName = "sitemap.xml"
+
+// file is one finished file in the staging folder.
+type file struct {
+	name     string // as it will be published
+	staged   string // as it lies in the staging folder
+	urls     int
+	bytes    int64
+	modified time.Time // newest lastmod in it
 }
 
 // empty removes what a crashed run left.

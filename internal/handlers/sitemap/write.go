@@ -3,30 +3,8 @@ package sitemap
 import (
 	"context"
 	"errors"
-	"strconv"
 	"sync/atomic"
-	"time"
 )
-
-// Result is what a run of sitemap.generate did.
-type Result struct {
-	// Unchanged and Disabled say why nothing was written; "" when it was.
-	Unchanged string `json:"unchanged,omitempty"`
-	Disabled  string `json:"disabled,omitempty"`
-	// Index is the address of sitemap.xml, Target where it was put.
-	Index  string `json:"index,omitempty"`
-	Target string `json:"target"`
-	URLs   int    `json:"urls"`
-	Files  int    `json:"files"`
-	Bytes  int64  `json:"bytes"`
-	// Removed are the files that were no longer needed.
-	Removed []string `json:"removed,omitempty"`
-	// SkippedRows counts the rows that could not be listed; Skipped names the
-	// first 50.
-	SkippedRows int           `json:"skippedRows,omitempty"`
-	Skipped     []Skipped     `json:"skipped,omitempty"`
-	Took        time.Duration `json:"took"`
-}
 
 // Progress receives how many addresses are written ("writing") or files put
 // into place ("publishing"), of how many. It may be called from several
@@ -119,5 +97,3 @@ func (h *Handler) withdraw(ctx context.Context, p *plan) ([]string, error) {
 	}
 	return removed, errors.Join(h.robots(p, false), h.forget(ctx))
 }
-
-func itoa(n int) string { return strconv.Itoa(n) }

@@ -16,58 +16,12 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
-// DeliverPayload says what to tell whom: a Subscription, or any URL.
-type DeliverPayload struct {
-	Subscription int64           `json:"subscription,omitempty"`
-	URL          string          `json:"url,omitempty"`
-	Event        string          `json:"event"`
-	Data         json.RawMessage `json:"data,omitempty"`
-	// ID names the message; the job's uuid when empty. A redelivery has the ID
-	// of the first.
-	ID string `json:"id,omitempty"`
-	// At is when it happened, RFC 3339; the job's enqueuing when empty.
-	At string `json:"at,omitempty"`
-}
-
-// Validate finds what no repeating would fix.
-func (p *DeliverPayload) Validate() error {
-	if (p.Subscription == 0) == (p.URL == "") {
-		return errors.New("a webhook needs either subscription or url")
-	}
-	if p.URL != "" {
-		if err := checkURL(p.URL, true); err != nil {
-			return err
-		}
-	}
-	if len(p.ID) > 191 || strings.ContainsFunc(p.ID, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return errors.New("a webhook's id is printable ASCII of at most 191 bytes")
-	}
-	return checkEvent(p.Event)
-}
-
 // Result is what a delivery leaves for people to read.
 type Result struct {
 	Status   int    `json:"status,omitempty"`
 	Answer   string `json:"answer,omitempty"`
 	Note     string `json:"note,omitempty"`
 	Duration string `json:"duration,omitempty"`
-}
-
-// call is one attempt.
-type call struct {
-	subscription int64
-	event, url   string
-	id           string
-	body         []byte
-	signature    string // "" is unsigned
-	attempt      int
-	at           time.Time
-	// What came back.
-	status     int
-	answer     string
-	retryAfter string
-	err        error
-	took       time.Duration
 }
 
 // deliver runs a webhook.deliver job.
@@ -245,23 +199,16 @@ func retryAfter(text string, now time.Time) (time.Duration, bool) {
 	return max(at.Sub(now), time.Second), true
 }
 
-// shown is an address as errors and lists say it: its path, query and user may
-// be secret.
-func shown(address string) string {
-	u, err := url.Parse(address)
-	if err != nil {
-		return "(an address that cannot be read)"
-	}
-	if u.Path == "" || u.Path == "/" {
-		return u.Scheme + "://" + u.Host + u.Path
-	}
-	return u.Scheme + "://" + u.Host + "/…"
-}
-
 func hostOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil {
 		return ""
 	}
 	return u.Host
+}
+
+// Register adds webhook.deliver.
+func (h *Handler) Register(r *jobs.Registry) {
+	h.registry = r
+	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service, Rows: h.c.Rows}, Deliver, h.deliver)
 }

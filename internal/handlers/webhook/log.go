@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -34,6 +35,23 @@ type Delivery struct {
 	Answer       string // the body, cut
 	Duration     time.Duration
 	At           time.Time
+}
+
+// call is one attempt.
+type call struct {
+	subscription int64
+	event, url   string
+	id           string
+	body         []byte
+	signature    string // "" is unsigned
+	attempt      int
+	at           time.Time
+	// What came back.
+	status     int
+	answer     string
+	retryAfter string
+	err        error
+	took       time.Duration
 }
 
 // Succeeded says whether the receiver took it.
@@ -184,4 +202,17 @@ func (h *Handler) Prune(ctx context.Context, before time.Time) (int64, error) {
 			return total, err
 		}
 	}
+}
+
+// shown is an address as errors and lists say it: its path, query and user may
+// be secret.
+func shown(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return "(an address that cannot be read)"
+	}
+	if u.Path == "" || u.Path == "/" {
+		return u.Scheme + "://" + u.Host + u.Path
+	}
+	return u.Scheme + "://" + u.Host + "/…"
 }

@@ -6,8 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
@@ -65,31 +63,6 @@ func (s Subscription) wants(event string) bool {
 
 // ErrNoSubscription says that there is none with that number.
 var ErrNoSubscription = errors.New("there is no such webhook subscription")
-
-var (
-	eventName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60}){0,4}$`)
-	eventFilter = regexp.MustCompile(`^(\*|[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60}){0,4}(\.\*)?)$`)
-)
-
-func checkEvent(name string) error {
-	if len(name) > 191 || !eventName.MatchString(name) {
-		return fmt.Errorf("%.60q is not the name of an event, such as content.published", name)
-	}
-	return nil
-}
-
-func checkURL(address string, allowHTTP bool) error {
-	u, err := url.Parse(address)
-	switch {
-	case err != nil || len(address) > 2000 || u.Host == "":
-		return errors.New("the webhook's url is not an address like https://example.com/hook")
-	case u.User != nil:
-		return errors.New("the webhook's url holds a user name: use the signature instead")
-	case u.Scheme == "https" || (u.Scheme == "http" && allowHTTP):
-		return nil
-	}
-	return errors.New("the webhook's url must begin with https://")
-}
 
 // Create adds a subscription and returns it with its secret, which is shown
 // this once. What is wrong with the arguments is jobs.ErrInvalid.
@@ -259,7 +232,3 @@ func (h *Handler) PublishFailure(ctx context.Context, job jobs.Job, message stri
 	return h.Publish(ctx, JobFailed, map[string]any{"uuid": job.UUID, "type": job.Type, "queue": job.Queue,
 		"attempt": job.Attempt, "error": cut(message, 500)})
 }
-
-// cut makes foreign text fit for a column and a page; lines and tabs of bodies
-// stay.
-func cut(text string, limit int) string { return jobs.PlainText(text, limit, '\n', '\t') }

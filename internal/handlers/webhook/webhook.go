@@ -2,9 +2,14 @@ package webhook
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -81,6 +86,24 @@ type Handler struct {
 	registry *jobs.Registry // that Register filled
 }
 
+// DeliverPayload says what to tell whom: a Subscription, or any URL.
+type DeliverPayload struct {
+	Subscription int64           `json:"subscription,omitempty"`
+	URL          string          `json:"url,omitempty"`
+	Event        string          `json:"event"`
+	Data         json.RawMessage `json:"data,omitempty"`
+	// ID names the message; the job's uuid when empty. A redelivery has the ID
+	// of the first.
+	ID string `json:"id,omitempty"`
+	// At is when it happened, RFC 3339; the job's enqueuing when empty.
+	At string `json:"at,omitempty"`
+}
+
+var (
+	eventName   = regexp.MustCompile(`^[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60}){0,4}$`)
+	eventFilter = regexp.MustCompile(`^(\*|[A-Za-z0-9_-]{1,60}(\.[A-Za-z0-9_-]{1,60}){0,4}(\.\*)?)$`)
+)
+
 // New checks c and returns a Handler.
 func New(c Config) (*Handler, error) {
 	if c.DB == nil || c.Client == nil || c.Orders == nil || c.Now == nil || c.Logger == nil {
@@ -97,8 +120,42 @@ func New(c Config) (*Handler, error) {
 	return &Handler{c: c}, nil
 }
 
-// Register adds webhook.deliver.
-func (h *Handler) Register(r *jobs.Registry) {
-	h.registry = r
-	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service, Rows: h.c.Rows}, Deliver, h.deliver)
+// Validate finds what no repeating would fix.
+func (p *DeliverPayload) Validate() error {
+	if (p.Subscription == 0) == (p.URL == "") {
+		return errors.New("a webhook needs either subscription or url")
+	}
+	if p.URL != "" {
+		if err := checkURL(p.URL, true); err != nil {
+			return err
+		}
+	}
+	if len(p.ID) > 191 || strings.ContainsFunc(p.ID, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		return errors.New("a webhook's id is printable ASCII of at most 191 bytes")
+	}
+	return checkEvent(p.Event)
 }
+
+func checkEvent(name string) error {
+	if len(name) > 191 || !eventName.MatchString(name) {
+		return fmt.Errorf("%.60q is not the name of an event, such as content.published", name)
+	}
+	return nil
+}
+
+func checkURL(address string, allowHTTP bool) error {
+	u, err := url.Parse(address)
+	switch {
+	case err != nil || len(address) > 2000 || u.Host == "":
+		return errors.New("the webhook's url is not an address like https://example.com/hook")
+	case u.User != nil:
+		return errors.New("the webhook's url holds a user name: use the signature instead")
+	case u.Scheme == "https" || (u.Scheme == "http" && allowHTTP):
+		return nil
+	}
+	return errors.New("the webhook's url must begin with https://")
+}
+
+// cut makes foreign text fit for a column and a page; lines and tabs of bodies
+// stay.
+func cut(text string, limit int) string { return jobs.PlainText(text, limit, '\n', '\t') }

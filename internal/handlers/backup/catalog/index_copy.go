@@ -16,23 +16,26 @@ import (
 
 // copyName is the copy of our index at a destination. It ends unlike an archive and
 // unlike a manifest file.
-const copyName = "backup-catalog.zst"
+const copyName = "backup-index.zst"
 
-// copyStep is how many manifest files the index or the catalog may lack before
-// the catalog is read or written again.
+// copyStep is how many manifest files the index or its copy may lack before the
+// copy is read or written again.
 const copyStep = 100
 
-// readCopy reads the rows of a destination's catalog where our index lacks many of
-// its manifest files. Without it each of them is read.
+// readCopy reads the rows of a destination's copy of the index where our index lacks
+// many of its manifest files. Without it each of them is read.
 func (c *Catalog) readCopy(ctx context.Context, store storage.Store, saved *storage.Info, infos []storage.Info,
 	index map[string]indexRow) map[string]indexRow {
+	if saved == nil {
+		return nil
+	}
 	lacking := map[string]indexRow{}
 	for _, info := range infos {
 		if row := rowOf(info); !index[info.Key].fits(row) {
 			lacking[info.Key] = row
 		}
 	}
-	if saved == nil || len(lacking) < copyStep {
+	if len(lacking) < copyStep {
 		return nil
 	}
 	rows := make(map[string]indexRow, len(lacking))
@@ -54,21 +57,21 @@ func (c *Catalog) readCopy(ctx context.Context, store storage.Store, saved *stor
 		})
 	}()
 	if err != nil && ctx.Err() == nil {
-		c.config.Logger.InfoContext(ctx, "catalog of backups not read; reading every manifest file",
-			"event", "backup.catalog_failed", "key", saved.Key, "error", err)
+		c.config.Logger.InfoContext(ctx, "copy of the index of backups not read; reading every manifest file",
+			"event", "backup.index_copy_failed", "key", saved.Key, "error", err)
 	}
 	return rows
 }
 
-// KeepCopy writes a destination's catalog again where many manifest files are
-// newer than it. gone are backups that were just deleted. That it fails costs a later
-// first list time, nothing else.
+// KeepCopy writes a destination's copy of the index again where many manifest files
+// are newer than it. gone are backups that were just deleted. That it fails costs a
+// later first list time, nothing else.
 func (c *Catalog) KeepCopy(ctx context.Context, destination string, store storage.Store, gone []Stored) {
 	if _, own := store.(*botble.Store); own || ctx.Err() != nil {
 		return
 	}
 	if err := c.tryKeepCopy(ctx, destination, store, gone); err != nil {
-		c.config.Logger.InfoContext(ctx, "catalog of backups not written", "event", "backup.catalog_failed",
+		c.config.Logger.InfoContext(ctx, "copy of the index of backups not written", "event", "backup.index_copy_failed",
 			"destination", destination, "error", err)
 	}
 }

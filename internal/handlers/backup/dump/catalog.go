@@ -55,6 +55,9 @@ var forms = map[string]form{
 	"vector": binary,
 }
 
+// longTypes can hold long values.
+var longTypes = map[string]bool{"mediumtext": true, "longtext": true, "mediumblob": true, "longblob": true}
+
 // catalog looks up tables, columns, views and sequences.
 func (s *session) catalog(ctx context.Context) (catalog, error) {
 	var c catalog

@@ -55,8 +55,6 @@ func alike(a, b string) bool {
 	return x != nil && y != nil && x[1] == y[1] && x[2] == y[2] && isMariaDB(a) == isMariaDB(b)
 }
 
-func isMariaDB(version string) bool { return strings.Contains(strings.ToLower(version), "mariadb") }
-
 // SumsComparable says whether the checksums of a table's rows can be compared: two kinds
 // of server write the same JSON value in two ways.
 func SumsComparable(was, is Summary, table string) bool {

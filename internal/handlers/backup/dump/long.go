@@ -29,9 +29,6 @@ const (
 	longPart  = 2 << 20 // characters, or bytes of a binary value
 )
 
-// longTypes can hold long values.
-var longTypes = map[string]bool{"mediumtext": true, "longtext": true, "mediumblob": true, "longblob": true}
-
 // parted says whether the table's long values are read apart: there must be
 // such columns, and a key by which a row is found again.
 func (t tableInfo) parted() bool {
@@ -183,4 +180,32 @@ func (d *dumper) oneRow(ctx context.Context, query string) (row []driver.Value, 
 		err = fmt.Errorf("it is not there any more, in one snapshot")
 	}
 	return row, err
+}
+
+// selectRows asks for single floats as doubles: printed as floats they lose
+// digits (16777215 becomes 16777200). Long values are left out of a table that
+// is parted, and a last column says in which rows.
+func (s *session) selectRows(t tableInfo) string {
+	parted := t.parted()
+	var q strings.Builder
+	q.WriteString("SELECT SQL_NO_CACHE ")
+	for i, c := range t.columns {
+		if i > 0 {
+			q.WriteByte(',')
+		}
+		name := quoteName(c.name)
+		switch {
+		case c.float && s.castDouble:
+			name = "CAST(" + name + " AS DOUBLE)"
+		case c.float:
+			name += "*1e0"
+		case c.long && parted:
+			name = fmt.Sprintf("IF(OCTET_LENGTH(%[1]s)>%[2]d,NULL,%[1]s)", name, longValue)
+		}
+		q.WriteString(name)
+	}
+	if parted {
+		q.WriteString("," + t.longExpression())
+	}
+	return q.String() + " FROM " + quoteName(t.name)
 }

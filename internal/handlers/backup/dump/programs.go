@@ -3,7 +3,6 @@ package dump
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 )
@@ -108,16 +107,6 @@ func (d *dumper) program(ctx context.Context, kind, name string) (program, error
 	return p, nil
 }
 
-var definer = regexp.MustCompile("^(CREATE (?:OR REPLACE )?(?:ALGORITHM=\\w+ " +
-	")?)(DEFINER=(?:`(?:[^`]|``)*`|\\w+)(?:@(?:`(?:[^`]|``)*`|\\w+))?)")
-
-// hideDefiner puts the definer into a comment that servers read and tools can
-// strip, where the restoring user may not act for others.
-func hideDefiner(create string) string { return definer.ReplaceAllString(create, "$1/*!50013 $2 */") }
-
-// Definer finds such a comment.
-var Definer = regexp.MustCompile("/\\*!50013 DEFINER=(?:`(?:[^`]|``)*`|\\w+)(?:@(?:`(?:[^`]|``)*`|\\w+))? \\*/")
-
 // writePrograms writes the second file: placeholders of its views first, as
 // routines may read them, then routines, the views, triggers and events.
 func (d *dumper) writePrograms(all programs, late []view) {
@@ -158,14 +147,6 @@ func (p program) sql() string {
 	}
 	b.WriteString("SET sql_mode = 'NO_AUTO_VALUE_ON_ZERO,ALLOW_INVALID_DATES';\n")
 	return b.String()
-}
-
-// withoutAccounts leaves out NO_AUTO_CREATE_USER, MariaDB's and MySQL 5.7's default,
-// which says nothing of a body and which MySQL 8 refuses to set.
-func withoutAccounts(modes string) string {
-	return strings.Join(slices.DeleteFunc(strings.Split(modes, ","), func(m string) bool {
-		return m == "NO_AUTO_CREATE_USER"
-	}), ",")
 }
 
 // delimiterFor chooses a delimiter that the body does not hold.

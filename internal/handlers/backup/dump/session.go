@@ -11,6 +11,7 @@ import (
 	"net"
 	"regexp"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
@@ -143,30 +144,6 @@ func versionAtLeast(version string, want ...int) bool {
 	return true
 }
 
-// begin opens the snapshot that everything is read from.
-func (d *dumper) begin(ctx context.Context) error {
-	if err := d.settle(ctx); err != nil {
-		return fmt.Errorf("preparing the session: %w", err)
-	}
-	for _, statement := range []string{
-		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-		"START TRANSACTION WITH CONSISTENT SNAPSHOT",
-	} {
-		if _, err := d.conn.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
-		}
-	}
-	var now float64
-	err := d.conn.QueryRowContext(ctx, "SELECT UNIX_TIMESTAMP(NOW(3)), @@character_set_database, @@collation_database").
-		Scan(&now, &d.summary.Charset, &d.summary.Collation)
-	if err != nil {
-		return fmt.Errorf("looking at the database: %w", err)
-	}
-	d.summary.Snapshot = time.UnixMilli(int64(now * 1000)).UTC()
-	d.summary.Server, d.summary.Database = d.server, d.database
-	return nil
-}
-
 // each runs a query by the text protocol and shows each row as the driver has
 // it. The values are valid until visit returns.
 func (s *session) each(ctx context.Context, query string, visit func(row []driver.Value) error) error {
@@ -215,4 +192,16 @@ func text(v driver.Value) string {
 		return v
 	}
 	return fmt.Sprint(v)
+}
+
+func isMariaDB(version string) bool { return strings.Contains(strings.ToLower(version), "mariadb") }
+
+// unqualify takes the database's own name from the defaults that MariaDB
+// writes with it (nextval(`db`.`sequence`)), so that the dump restores into a
+// database of any name.
+func (s *session) unqualify(create string) string {
+	for _, f := range []string{"nextval", "lastval"} {
+		create = strings.ReplaceAll(create, f+"("+quoteName(s.database)+".", f+"(")
+	}
+	return create
 }

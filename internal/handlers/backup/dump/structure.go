@@ -12,18 +12,6 @@ import (
 	"strings"
 )
 
-// Object is how one table, view, sequence, routine, trigger or event is made, as
-// the server's own catalogue states it: SHOW CREATE is no measure, as MySQL 8
-// writes another text for a table that was restored from that very text.
-type Object struct {
-	Kind string `json:"kind"` // table, view, sequence, function, procedure, trigger, event, …
-	Name string `json:"name"`
-	// Facts say what belongs to it ("column title", "index PRIMARY") and how it is.
-	Facts map[string]string `json:"facts"`
-}
-
-func (o Object) String() string { return o.Kind + " " + o.Name }
-
 // structureVersion begins Summary.Schema where it is a hash over Objects.
 const structureVersion = "structure-1:"
 
@@ -199,4 +187,12 @@ func (d *dumper) addText(kind, name, create, sqlMode, collation string) {
 		}
 	}
 	d.summary.Objects = append(d.summary.Objects, Object{Kind: strings.ToLower(kind), Name: name, Facts: facts})
+}
+
+// withoutAccounts leaves out NO_AUTO_CREATE_USER, MariaDB's and MySQL 5.7's default,
+// which says nothing of a body and which MySQL 8 refuses to set.
+func withoutAccounts(modes string) string {
+	return strings.Join(slices.DeleteFunc(strings.Split(modes, ","), func(m string) bool {
+		return m == "NO_AUTO_CREATE_USER"
+	}), ",")
 }

@@ -57,16 +57,6 @@ func (d *dumper) createTable(ctx context.Context, name string) (string, error) {
 	return create, nil
 }
 
-// unqualify takes the database's own name from the defaults that MariaDB
-// writes with it (nextval(`db`.`sequence`)), so that the dump restores into a
-// database of any name.
-func (s *session) unqualify(create string) string {
-	for _, f := range []string{"nextval", "lastval"} {
-		create = strings.ReplaceAll(create, f+"("+quoteName(s.database)+".", f+"(")
-	}
-	return create
-}
-
 func transactional(engine string) bool {
 	switch strings.ToLower(engine) {
 	case "innodb", "rocksdb", "tokudb", "ndbcluster":
@@ -141,86 +131,3 @@ func (d *dumper) keylessRows(ctx context.Context, t tableInfo, entry *Table) err
 		return d.out.err()
 	})
 }
-
-func insertHead(t tableInfo) []byte {
-	names := make([]string, len(t.columns))
-	for i, c := range t.columns {
-		names[i] = quoteName(c.name)
-	}
-	return fmt.Appendf(nil, "INSERT INTO %s (%s) VALUES\n", quoteName(t.name), strings.Join(names, ","))
-}
-
-// selectRows asks for single floats as doubles: printed as floats they lose
-// digits (16777215 becomes 16777200). Long values are left out of a table that
-// is parted, and a last column says in which rows.
-func (s *session) selectRows(t tableInfo) string {
-	parted := t.parted()
-	var q strings.Builder
-	q.WriteString("SELECT SQL_NO_CACHE ")
-	for i, c := range t.columns {
-		if i > 0 {
-			q.WriteByte(',')
-		}
-		name := quoteName(c.name)
-		switch {
-		case c.float && s.castDouble:
-			name = "CAST(" + name + " AS DOUBLE)"
-		case c.float:
-			name += "*1e0"
-		case c.long && parted:
-			name = fmt.Sprintf("IF(OCTET_LENGTH(%[1]s)>%[2]d,NULL,%[1]s)", name, longValue)
-		}
-		q.WriteString(name)
-	}
-	if parted {
-		q.WriteString("," + t.longExpression())
-	}
-	return q.String() + " FROM " + quoteName(t.name)
-}
-
-func appendRow(b []byte, columns []column, values []driver.Value) []byte {
-	b = append(b, '(')
-	for i, c := range columns {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		b = appendValue(b, c.form, values[i])
-	}
-	return append(b, ')')
-}
-
-// longBinary is where binary values stop being written as hexadecimal, which
-// is safe in every tool but twice as long: a row must fit into max_allowed_packet.
-const longBinary = 512 << 10
-
-func appendValue(b []byte, f form, v driver.Value) []byte {
-	switch v := v.(type) {
-	case nil:
-		return append(b, "NULL"...)
-	case int64:
-		return strconv.AppendInt(b, v, 10)
-	case uint64:
-		return strconv.AppendUint(b, v, 10)
-	case float64:
-		return appendFloat(b, v)
-	case []byte:
-		switch f {
-		case number:
-			return append(b, v...)
-		case binary:
-			if len(v) > longBinary {
-				return appendQuoted(append(b, "_binary "...), v)
-			}
-			return appendHex(b, v)
-		}
-		return appendQuoted(b, v)
-	}
-	return appendQuoted(b, []byte(text(v)))
-}
-
-// appendFloat always writes an exponent: without one the server would read a
-// decimal, and a decimal knows no −0.
-func appendFloat(b []byte, v float64) []byte { return strconv.AppendFloat(b, v, 'e', -1, 64) }
-
-// commentName is a table's name as a comment may hold it, on one line.
-func commentName(name string) string { return strings.NewReplacer("\n", " ", "\r", " ").Replace(name) }

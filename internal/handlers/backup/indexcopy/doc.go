@@ -5,6 +5,6 @@
 //
 // It is a cache: a row counts only for the object that it describes (key, size,
 // modification, tag), and everything in it can be read again from the manifest files.
-// Invariants: a catalog is signed as a whole (Ed25519), and read only when the reader
+// Invariants: the file is signed as a whole (Ed25519), and read only when the reader
 // trusts the key; what is read of it is bounded.
 package indexcopy

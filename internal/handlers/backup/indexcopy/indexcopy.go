@@ -32,12 +32,12 @@ const (
 )
 
 const (
-	magic       = "cmsjobs backup catalog 1"
+	magic       = "cmsjobs backup index 1"
 	signContext = magic + "\n"
 )
 
-// ErrUntrusted says that a catalog is not signed by a key that the reader trusts.
-var ErrUntrusted = errors.New("the catalog is not signed by a trusted key")
+// ErrUntrusted says that a copy is not signed by a key that the reader trusts.
+var ErrUntrusted = errors.New("the copy of the index is not signed by a trusted key")
 
 // Write packs and signs rows. name is how readers know the key.
 func Write(rows []Row, name string, key ed25519.PrivateKey) ([]byte, error) {
@@ -63,19 +63,19 @@ func Write(rows []Row, name string, key ed25519.PrivateKey) ([]byte, error) {
 // signed is what a signature is about.
 func signed(packed []byte) []byte { return append([]byte(signContext), packed...) }
 
-// Read reads a catalog and hands over each row. trusted gives the public key of a
+// Read reads a copy and hands over each row. trusted gives the public key of a
 // name, or nil when the reader does not trust it; then nothing is read (ErrUntrusted).
 func Read(r io.Reader, trusted func(name string) ed25519.PublicKey, row func(Row)) error {
 	in := bufio.NewReaderSize(io.LimitReader(r, maxPacked+1), maxHead)
 	head, err := in.ReadSlice('\n')
 	if err != nil {
-		return fmt.Errorf("it is no catalog: %w", err)
+		return fmt.Errorf("it is no copy of an index: %w", err)
 	}
 	rest, is := strings.CutPrefix(strings.TrimSuffix(string(head), "\n"), magic+" ")
 	name, encoded, two := strings.Cut(rest, " ")
 	signature, err := base64.StdEncoding.DecodeString(encoded)
 	if !is || !two || err != nil {
-		return errors.New("it is no catalog of this version")
+		return errors.New("it is no copy of an index of this version")
 	}
 	key := trusted(name)
 	if len(key) != ed25519.PublicKeySize {
@@ -105,7 +105,7 @@ func unpack(packed []byte, row func(Row)) error {
 	for lines.Scan() {
 		var r Row
 		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			return fmt.Errorf("a row of the catalog: %w", err)
+			return fmt.Errorf("a row of the copy of the index: %w", err)
 		}
 		row(r)
 	}

@@ -92,7 +92,7 @@ func FuzzRead(f *testing.F) {
 		n := 0
 		err := Read(bytes.NewReader(data), func(string) ed25519.PublicKey { return public }, func(Row) { n++ })
 		if err != nil && n > 0 && !bytes.Equal(data, good) {
-			t.Errorf("%d rows of what is no catalog: %v", n, err)
+			t.Errorf("%d rows of what is no copy of an index: %v", n, err)
 		}
 		_ = unpack(data, func(Row) {})
 	})

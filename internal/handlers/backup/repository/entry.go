@@ -2,7 +2,6 @@ package repository
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"io/fs"
@@ -10,14 +9,6 @@ import (
 	"strings"
 	"time"
 )
-
-// Sum is a SHA-256.
-type Sum [sha256.Size]byte
-
-// String is the sum in hexadecimal.
-func (s Sum) String() string { return hex.EncodeToString(s[:]) }
-
-func sumOf(b []byte) Sum { return sha256.Sum256(b) }
 
 // Entry is one file of a backup.
 type Entry struct {

@@ -22,6 +22,9 @@ type item struct {
 
 var already = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
+// smallFile is read whole, and put together with others to one object.
+const smallFile = 512 << 10
+
 // find sends every file to ordered, and those that must be read to todo before.
 func (b *run) find(ctx context.Context, ordered, todo chan<- *item) error {
 	last := &lastBackup{run: b}

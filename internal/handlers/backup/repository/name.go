@@ -39,6 +39,9 @@ var ErrDamaged = errors.New("the repository is damaged")
 // encrypted ends the names of objects that only an age identity opens.
 const encrypted = ".age"
 
+// Sum is a SHA-256.
+type Sum [sha256.Size]byte
+
 // newRun makes the part of all names that no other run has.
 func newRun() string { return strings.ToLower(rand.Text()[:13]) }
 
@@ -115,3 +118,10 @@ func checkName(name string) error {
 	}
 	return nil
 }
+
+// String is the sum in hexadecimal.
+func (s Sum) String() string { return hex.EncodeToString(s[:]) }
+
+func sumOf(b []byte) Sum { return sha256.Sum256(b) }
+
+func isSealed(object string) bool { return strings.HasSuffix(object, encrypted) }

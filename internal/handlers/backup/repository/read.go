@@ -11,8 +11,6 @@ import (
 )
 
 const (
-	// smallFile is read whole, and put together with others to one object.
-	smallFile = 512 << 10
 	// fileTries is how often a small file that changes is read.
 	fileTries = 3
 )

@@ -40,8 +40,6 @@ type Record struct {
 
 const (
 	recordTitle = "cmsjobs-backup"
-	// version of the format, which its first line has.
-	version = 1
 	// maxNote bounds the note.
 	maxNote = 16 << 10
 	// maxRecord bounds a record, packed: 2,000,000 objects.

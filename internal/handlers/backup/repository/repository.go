@@ -57,6 +57,9 @@ var restoreScript []byte
 // maxFormat bounds format.txt.
 const maxFormat = 4 << 10
 
+// version of the format, which its first line has.
+const version = 1
+
 // Open opens the repository at a place.
 func Open(ctx context.Context, o Options) (*Repository, error) {
 	if o.Store == nil || o.Now == nil || o.Logger == nil {
@@ -168,5 +171,3 @@ func hostName() string {
 	}
 	return fmt.Sprintf("%.150s (process %d)", host, os.Getpid())
 }
-
-func isSealed(object string) bool { return strings.HasSuffix(object, encrypted) }

@@ -3,7 +3,6 @@ package repository
 import (
 	"context"
 	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -235,34 +234,6 @@ func ignoreMissing(err error) error {
 		return nil
 	}
 	return err
-}
-
-// copy writes the content of a file and checks it.
-func (r *reader) copy(ctx context.Context, w io.Writer, e Entry) error {
-	whole := sha256.New()
-	for _, p := range e.Pieces {
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		content, err := r.piece(ctx, p)
-		if err != nil {
-			return err
-		}
-		if len(e.Pieces) > 1 {
-			whole.Write(content)
-		}
-		if _, err := w.Write(content); err != nil {
-			return err
-		}
-	}
-	sum := Sum(whole.Sum(nil))
-	if len(e.Pieces) == 1 { // it was checked
-		sum = e.Pieces[0].Sum
-	}
-	if sum != e.Sum {
-		return fmt.Errorf("%w: the content of %s is not the one that was read", ErrDamaged, e.Name)
-	}
-	return nil
 }
 
 // Copy writes one file of a backup to w. storage.ErrNotFound when the backup does

@@ -1,6 +1,8 @@
 package analytics
 
-import "context"
+import (
+	"context"
+)
 
 // Port shows rolled-up visits.
 type Port interface {
@@ -60,3 +62,4 @@ type AnalyticsItem struct {
 	PageSeconds  int64   `json:"pageSeconds"`
 	ExitRate     float64 `json:"exitRate"`
 }
+type handlers struct{ port Port }

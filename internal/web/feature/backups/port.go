@@ -43,3 +43,4 @@ type Backup struct {
 	Tables    int        `json:"tables"`
 	Files     int        `json:"files"`
 }
+type handlers struct{ port Port }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
@@ -13,26 +12,6 @@ import (
 // ConditionList is what GET /api/v1/conditions answers.
 type ConditionList struct {
 	Items []web.Condition `json:"items"`
-}
-
-// StoredFigures are what metrics read from the database, so that they survive
-// a restart.
-type StoredFigures struct {
-	// Workers are the live ones, Schedulers those that went through the
-	// timetable lately.
-	Workers, Schedulers int
-	// Circuits say of each dependency that ever failed whether its circuit
-	// breaker is open.
-	Circuits map[string]bool
-	// Successes are when the jobs of schedule entries last completed; zero for
-	// one that has ticks and no success.
-	Successes map[string]time.Time
-	// Backups says that backups are made here; BackedUp and Verified are zero
-	// where there was none.
-	Backups            bool
-	BackedUp, Verified time.Time
-	BackupBytes        int64
-	VerificationFailed bool // the newest verification
 }
 
 func (h handlers) listConditions(req *web.Request) error {

@@ -1,42 +1,13 @@
 package health
 
 import (
-	"context"
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
-
-// Ports are what is measured.
-type Ports struct {
-	// Ready are asked by /readyz.
-	Ready []Check
-	// Workers are counted by metrics; nil counts none.
-	Workers Workers
-	// Conditions are measured when they are asked for, at most every few seconds;
-	// ConditionNames are all that there are.
-	Conditions     func(context.Context) []web.Condition
-	ConditionNames []string
-	// Figures are those that metrics take from the database; nil has none.
-	Figures func(context.Context) (StoredFigures, error)
-}
-
-// Workers lists workers.
-type Workers interface {
-	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
-}
-
-// Check is one thing that must be right for the service to be ready.
-type Check struct {
-	Name string
-	Do   func(context.Context) error
-}
-
-type handlers struct{ Ports }
 
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {

@@ -10,6 +10,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/compat"
 )
 
+type TypeList = ops.Items[ops.TypeView]
+
 // dialect is whose words the route of a request speaks.
 func dialect(req *web.Request) web.APIDialect { return dialectOf(req.Path()) }
 

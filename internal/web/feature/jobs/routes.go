@@ -16,7 +16,6 @@ type (
 	S2List    = ops.ListView[compat.S2Job]
 	RunList   = ops.ListView[ops.RunView]
 	GroupList = ops.Items[ops.FailureGroupView]
-	TypeList  = ops.Items[ops.TypeView]
 )
 
 // jobQuery names the parameters of a filter of jobs and of a list's page.

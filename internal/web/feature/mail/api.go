@@ -9,6 +9,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
+// mailType is what sending a mail again makes run.
+const mailType = "mail.send"
+
 func (h handlers) listMail(r *web.Request) error {
 	q := MailQuery{Status: r.QueryParam("status"), Text: r.QueryParam("text")}
 	return web.AnswerList(r, "mail", shown(r.View()), func(p jobs.Page) (jobs.List[Mail], error) {
@@ -96,4 +99,9 @@ func shown(v ops.Viewer) func(Mail) Mail {
 		m.Others = ops.Each(m.Others, shown(v))
 		return m
 	}
+}
+
+func (h handlers) oneMail(r *web.Request) (Mail, error) {
+	_, m, err := web.OnID(r, "looking up mail %s", h.log.Mail)
+	return m, err
 }

@@ -12,25 +12,12 @@ import (
 //go:embed *.html *.yaml
 var files embed.FS
 
-// Ports are what the feature needs; a nil one is not configured.
-type Ports struct {
-	Log          Log
-	Templates    Templates
-	Suppressions Suppressions
-}
-
 // What the routes need, by the name that people read where it is missing.
 const (
 	needLog          = "mail log"
 	needSuppressions = "suppression list"
 	needTemplates    = "mail templates"
 )
-
-type handlers struct {
-	log          Log
-	templates    Templates
-	suppressions Suppressions
-}
 
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {

@@ -27,9 +27,6 @@ type mailPageData struct {
 	web.RunActions
 }
 
-// mailType is what sending a mail again makes run.
-const mailType = "mail.send"
-
 // mailStatuses are those of the mail log.
 var mailStatuses = []string{"accepted", "deferred", "sending", "refused", "bounced", "unknown", "suppressed", "expired"}
 
@@ -78,11 +75,6 @@ func (h handlers) mailPage(r *web.Request) error {
 		}
 	}
 	return r.Show(web.PageView{Name: "mail", Data: v, Live: live, Ready: true})
-}
-
-func (h handlers) oneMail(r *web.Request) (Mail, error) {
-	_, m, err := web.OnID(r, "looking up mail %s", h.log.Mail)
-	return m, err
 }
 
 // mailShowPage may hold a frame of ours, the preview, and nothing else more.

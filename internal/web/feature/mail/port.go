@@ -99,3 +99,16 @@ type (
 	MailList        = ops.ListView[Mail]
 	SuppressionList = ops.ListView[Suppression]
 )
+
+// Ports are what the feature needs; a nil one is not configured.
+type Ports struct {
+	Log          Log
+	Templates    Templates
+	Suppressions Suppressions
+}
+
+type handlers struct {
+	log          Log
+	templates    Templates
+	suppressions Suppressions
+}

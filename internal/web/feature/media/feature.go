@@ -11,8 +11,6 @@ import (
 //go:embed *.html *.yaml
 var files embed.FS
 
-type handlers struct{ port Port }
-
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}

@@ -1,6 +1,8 @@
 package media
 
-import "context"
+import (
+	"context"
+)
 
 // Port shows what is missing among the thumbnails.
 type Port interface {
@@ -16,3 +18,4 @@ type MediaStatus struct {
 	Lost     int64    `json:"lost"`               // the original is not on disk
 	Examples []string `json:"examples,omitempty"` // some that are missing
 }
+type handlers struct{ port Port }

@@ -155,3 +155,37 @@ func soonest(entries []jobs.ScheduleRecord, n int) []upcoming {
 	slices.SortFunc(all, func(a, b upcoming) int { return a.At.Compare(b.At) })
 	return all[:min(len(all), n)]
 }
+
+// inputs asks everything that the status depends on.
+func (h handlers) inputs(req *web.Request) (healthInputs, error) {
+	ctx := req.Ctx()
+	g := healthInputs{now: req.Now(), lang: req.Printer(), failing: h.Failing(req), conditions: h.Conditions(ctx),
+		disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true}
+	var err error
+	if g.stats, err = req.Stats(); err != nil {
+		return g, fmt.Errorf("counting jobs: %w", err)
+	}
+	if h.Workers != nil {
+		if g.workers, err = h.Workers.Workers(ctx); err != nil {
+			return g, fmt.Errorf("listing workers: %w", err)
+		}
+	}
+	if req.History() != nil {
+		flows, _, ready, err := throughput(req, "1h") // as the plots of an hour count it
+		g.ready = g.ready && ready
+		if err != nil {
+			return g, fmt.Errorf("counting runs: %w", err)
+		}
+		for _, f := range flows {
+			g.lastHour.Completed += f.Completed
+			g.lastHour.Failed += f.Failed
+			g.lastHour.FailedAttempts += f.FailedAttempts
+		}
+	}
+	if h.Schedules != nil {
+		if g.schedules, err = h.Schedules.Schedules(ctx); err != nil {
+			return g, fmt.Errorf("listing the schedule: %w", err)
+		}
+	}
+	return g, nil
+}

@@ -8,6 +8,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
+type handlers struct{ ops.Control }
+
 func (h handlers) listQueues(req *web.Request) error {
 	st, err := req.Ledger().Stats(req.Ctx())
 	if err != nil {

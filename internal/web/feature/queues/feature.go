@@ -24,8 +24,6 @@ type (
 //go:embed *.html *.yaml
 var files embed.FS
 
-type handlers struct{ ops.Control }
-
 // Feature describes the feature; nil ports of c are not configured.
 func Feature(c ops.Control) web.Feature {
 	h := handlers{c}

@@ -20,6 +20,17 @@ type ScheduleChange struct {
 	Reset   bool            `json:"reset,omitempty"` // back to the configuration
 }
 
+type handlers struct {
+	ops.Control
+	Ticker Ticker
+}
+
+// Ticker does one round of what the service does by itself: enqueues due
+// ticks, runs due jobs until none is left or ctx ends (POST /api/cron/tick).
+type Ticker interface {
+	Tick(ctx context.Context) (ops.TickReport, error)
+}
+
 func (h handlers) listSchedules(req *web.Request) error {
 	list, err := h.Schedules.Schedules(req.Ctx())
 	if err != nil {

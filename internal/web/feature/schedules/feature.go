@@ -1,7 +1,6 @@
 package schedules
 
 import (
-	"context"
 	"embed"
 	"net/http"
 
@@ -16,12 +15,6 @@ const (
 	needsSchedules = "schedule"
 )
 
-// Ticker does one round of what the service does by itself: enqueues due
-// ticks, runs due jobs until none is left or ctx ends (POST /api/cron/tick).
-type Ticker interface {
-	Tick(ctx context.Context) (ops.TickReport, error)
-}
-
 // The lists of the API.
 type (
 	ScheduleList = ops.Items[ops.ScheduleView]
@@ -30,11 +23,6 @@ type (
 
 //go:embed *.html *.yaml
 var files embed.FS
-
-type handlers struct {
-	ops.Control
-	Ticker Ticker
-}
 
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(c ops.Control, t Ticker) web.Feature {

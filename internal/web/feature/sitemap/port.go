@@ -39,3 +39,4 @@ type Submission struct {
 	Failed bool      `json:"failed,omitempty"`
 	Note   string    `json:"note,omitempty"`
 }
+type handlers struct{ port Port }

@@ -36,3 +36,4 @@ type UsageItem struct {
 
 // UsageList is the answer of the API.
 type UsageList = ops.Items[UsageItem]
+type handlers struct{ port Port }

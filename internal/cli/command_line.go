@@ -6,28 +6,13 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"sync/atomic"
-	"syscall"
 	"time"
-
-	"golang.org/x/term"
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
-
-// Execute runs one command of the program whose own file is self, and returns
-// the exit code.
-func Execute(self, version string, args []string) int {
-	a := &commandLine{
-		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now,
-			StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
-		out: os.Stdout, outIsTTY: term.IsTerminal(int(os.Stdout.Fd())), in: os.Stdin, environ: config.Environment(),
-	}
-	return a.run(args)
-}
 
 // commandLine is one call of the program: its words, its streams, its clock.
 type commandLine struct {
@@ -83,47 +68,6 @@ func (a *commandLine) countDown(again bool) {
 		time.AfterFunc(stopTail, d.end)
 	default:
 		time.AfterFunc(d.grace+stopTail, d.end)
-	}
-}
-
-// run executes one command and returns the exit code. The first TERM, INT or
-// HUP ends the command's context; the second one calls again.
-func (a *commandLine) run(args []string) int {
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	defer signal.Stop(signals)
-	finished := make(chan struct{})
-	defer close(finished)
-	go a.handleSignals(signals, cancel, finished)
-
-	root := a.root()
-	root.SetArgs(args)
-	err := root.ExecuteContext(ctx)
-	if err != nil {
-		fmt.Fprintln(a.Err, "cmsjobs:", err)
-	}
-	return exitCode(err)
-}
-
-func (a *commandLine) handleSignals(signals <-chan os.Signal, cancel func(), finished <-chan struct{}) {
-	for n := 1; ; n++ {
-		select {
-		case <-finished:
-			return
-		case <-signals:
-		}
-		switch {
-		case n == 1:
-			a.countDown(false)
-			cancel()
-		case n == 2 && a.onSecondSignal.Load() != nil:
-			a.countDown(true)
-			(*a.onSecondSignal.Load())()
-		default:
-			os.Exit(130) // a third signal, or a command that does not listen
-		}
 	}
 }
 

@@ -1,0 +1,82 @@
+package php
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+)
+
+// limit is the job's time-out; 0 is none.
+func (x *process) limit(j *Job) time.Duration {
+	if j.NoTimeout || j.Job.Timeout > 0 {
+		return j.Job.Timeout
+	}
+	return x.c.Timeout
+}
+
+// refuse fails a job without running it.
+func (x *process) refuse(j *Job, why string) {
+	x.note(x.journal.close(j.Lease.ID))
+	x.ends <- ending{End{Job: *j, Outcome: Failed, Exception: why, Worker: x.c.Worker}, x.written}
+}
+
+// finish ends the job in hand.
+func (x *process) finish(e End, transactions int) {
+	e.Job, e.Worker, e.Lines = *x.job, x.c.Worker, x.output.take()
+	for i := range e.Lines {
+		e.Lines[i].Text = x.c.Redact(e.Lines[i].Text)
+	}
+	now := x.c.Now()
+	e.Duration, e.Wait = now.Sub(x.began), max(x.began.Sub(x.job.Job.RunAt), 0)
+	if transactions > 0 {
+		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: fmt.Sprintf("the job left a transaction open (%d "+
+			"deep): it was rolled back", transactions)})
+		x.c.Logger.Warn("PHP job left a transaction open; it was rolled back", "event", "php.open_transaction",
+			"queue", x.c.Queue,
+			"type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "depth", transactions)
+	}
+	x.job = nil
+	x.alarm.Stop()
+	x.busy.Add(-1)
+	x.ran++
+	average := x.average.Load()
+	if average == 0 {
+		average = int64(e.Duration)
+	}
+	x.average.Store(max(average+(int64(e.Duration)-average)/8, 1))
+	x.ends <- ending{e, x.written}
+}
+
+// abandoned settles the job that the dead process had in hand.
+func (x *process) abandoned(how string) {
+	if !x.sent || unread(x.in) > 0 || x.last != nil && x.last.Job == nil {
+		j := *x.job
+		x.job = nil
+		x.busy.Add(-1)
+		x.back <- j
+		return
+	}
+	e := End{Outcome: Crashed, Delay: x.job.delayAfterCrash(), Exception: DiedInJob + how}
+	if x.stops || x.why == "" && x.last != nil && x.last.Died == "" { // not the job's doing, or Laravel's own time-out
+		e.Outcome, e.Exception = Released, how
+	}
+	x.c.Logger.Warn("PHP process died in a job", "event", "php.crashed", "queue", x.c.Queue, "type", x.job.Job.Type,
+		"id", x.job.Job.ID,
+		"uuid", x.job.Job.UUID, "attempt", x.job.Job.Attempt, "how", how)
+	x.finish(e, 0)
+}
+
+// end is the decision as an End. A job that neither deleted nor released itself
+// stays reserved in Laravel, until retry_after is over.
+func (v *decision) end(lease time.Duration) End {
+	switch v.As {
+	case "delete":
+		return End{Outcome: Deleted}
+	case "fail":
+		return End{Outcome: Failed, Exception: v.Exception}
+	case "release":
+		return End{Outcome: Released, Delay: time.Duration(v.Delay) * time.Second, Exception: v.Exception}
+	}
+	return End{Outcome: Released, Delay: lease, Exception: "the job ended and neither deleted nor released itself"}
+}

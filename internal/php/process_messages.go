@@ -1,0 +1,90 @@
+package php
+
+import (
+	"fmt"
+	"time"
+)
+
+// listen reads what the process says until the pipe ends, or end takes over.
+func (x *process) listen() {
+	defer close(x.messages)
+	chunk := make([]byte, 32<<10)
+	for {
+		n, err := x.out.Read(chunk)
+		x.received = append(x.received, chunk[:n]...)
+		if !x.parse(func(m *message) { x.messages <- m }) || err != nil {
+			return
+		}
+	}
+}
+
+// parse takes apart what was received; false where that is no message.
+func (x *process) parse(each func(*message)) bool {
+	for {
+		m, rest, err := nextMessage(x.received)
+		if err != nil {
+			x.mu.Lock()
+			x.fault = err
+			x.mu.Unlock()
+			_ = killGroup(x.cmd.Process) // gone already, or dying
+			return false
+		}
+		if m == nil {
+			return true
+		}
+		x.received = rest
+		each(m)
+	}
+}
+
+// hear takes in one message.
+func (x *process) hear(m *message) {
+	if m.Hello != 0 {
+		x.hello.Stop()
+		if x.known = m.Hello == protocol; !x.known {
+			x.kill(fmt.Sprintf("the package cmsjobs/laravel on the site speaks version %d of the protocol, this "+
+				"program %d: update the older one", m.Hello, protocol))
+		}
+	}
+	if v := m.Done; v != nil && x.job != nil && v.ID == x.job.Job.ID && (v.As != "nothing" || m.More) {
+		x.finish(v.end(x.c.Lease), v.Transactions)
+	}
+	if m.Bye != nil || m.Died != "" {
+		x.last = m
+	}
+	if m.More && !x.asks {
+		x.asks = true
+		x.wanting.Add(1)
+		x.answer.Reset(answerWithin)
+		select {
+		case x.asked <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// tell answers a process that asks.
+func (x *process) tell(o *order) bool {
+	x.asks = false
+	x.wanting.Add(-1)
+	x.answer.Stop()
+	x.mu.Lock()
+	o.Settled, x.settled = x.settled, nil
+	x.mu.Unlock()
+	data, err := o.frame()
+	if err == nil {
+		_ = x.in.SetWriteDeadline(time.Now().Add(writeWithin)) // pipes have deadlines
+		_, err = x.in.Write(data)
+	}
+	if err != nil {
+		x.kill(fmt.Sprintf("it does not read: %v", err))
+	}
+	return err == nil
+}
+
+// none answers a process that asks: there is no job now.
+func (x *process) none() {
+	if x.asks {
+		x.tell(&order{})
+	}
+}

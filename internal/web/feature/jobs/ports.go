@@ -1,0 +1,39 @@
+package jobs
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+)
+
+// Ports are what the pages of jobs need besides the server's own.
+type Ports struct {
+	Mutator ops.Mutator // needed
+	// Workers are asked by explanations; nil knows none.
+	Workers Workers
+	// Breakers lists dependencies that are down now; nil means none is known.
+	Breakers func(context.Context) ([]explain.Breaker, error)
+	// Inline, where it is set, runs enqueued jobs at once: jobs are disabled.
+	Inline InlineExecutor
+	// DefaultQueue is the queue of types that have none.
+	DefaultQueue string
+}
+
+// Workers lists workers.
+type Workers interface {
+	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
+}
+
+// InlineExecutor runs one job at once, in this process, and returns its result. It is
+// used where jobs are disabled.
+type InlineExecutor interface {
+	Do(ctx context.Context, n jobs.Spec) (json.RawMessage, error)
+}
+
+type handlers struct {
+	Ports
+	queues *queueNames
+}

@@ -1,0 +1,182 @@
+package web
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
+)
+
+// sseHub tells listeners what changes. Workers live in other processes, so it
+// looks into the store: once a second for all listeners, not at all without.
+type sseHub struct {
+	ledger  Ledger
+	history History // nil: no runs are told of
+	view    ops.Viewer
+	log     *slog.Logger
+
+	mu        sync.Mutex
+	listeners map[chan event]string // who listens
+	woken     chan struct{}
+	closed    bool
+	last      map[string]string // what was sent last, by the event's key
+	lastRun   int64
+	looked    bool // lastRun is known
+}
+
+// event is one server-sent event.
+type event struct {
+	Name string // stats, job, run, deadline of the schedule …
+	Data []byte // JSON
+}
+
+const (
+	liveEvery     = time.Second
+	liveBuffer    = 64
+	liveListeners = 200
+	liveOwn       = 20 // of one token, account or address
+	liveJobs      = 100
+)
+
+func newLive(ledger Ledger, history History, view ops.Viewer, log *slog.Logger) *sseHub {
+	return &sseHub{ledger: ledger, history: history, view: view, log: log, listeners: map[chan event]string{},
+		woken: make(chan struct{}, 1), last: map[string]string{}}
+}
+
+// listen returns a channel of events and a func that ends it; false when there
+// are too many listeners, in all or of this owner, or the server stops.
+func (l *sseHub) listen(owner string) (chan event, func(), bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	own := 0
+	for _, other := range l.listeners {
+		if other == owner {
+			own++
+		}
+	}
+	if l.closed || len(l.listeners) >= liveListeners || own >= liveOwn {
+		return nil, nil, false
+	}
+	ch := make(chan event, liveBuffer)
+	l.listeners[ch] = owner
+	clear(l.last) // a new listener hears where things stand
+	select {
+	case l.woken <- struct{}{}:
+	default:
+	}
+	return ch, func() { l.drop(ch) }, true
+}
+
+func (l *sseHub) drop(ch chan event) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if _, there := l.listeners[ch]; there {
+		delete(l.listeners, ch)
+		close(ch)
+	}
+}
+
+func (l *sseHub) close() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	for ch := range l.listeners {
+		delete(l.listeners, ch)
+		close(ch)
+	}
+}
+
+func (l *sseHub) idle() bool { l.mu.Lock(); defer l.mu.Unlock(); return len(l.listeners) == 0 }
+
+// run looks until ctx ends.
+func (l *sseHub) run(ctx context.Context) {
+	for {
+		if l.idle() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-l.woken:
+			}
+		}
+		look, cancel := context.WithTimeout(ctx, 10*liveEvery)
+		if err := l.look(look); err != nil && ctx.Err() == nil {
+			l.log.Warn("live changes not read", "event", "web.live_failed", "error", err)
+		}
+		cancel()
+		wait := time.NewTimer(liveEvery)
+		select {
+		case <-ctx.Done():
+			wait.Stop()
+			return
+		case <-wait.C:
+		}
+	}
+}
+
+// look compares the store with what was sent last.
+func (l *sseHub) look(ctx context.Context) error {
+	stats, err := l.ledger.Stats(ctx)
+	if err != nil {
+		return err
+	}
+	l.tell("stats", "stats", ops.Stats(stats))
+	running, err := l.ledger.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}},
+		jobs.Page{Limit: liveJobs, Uncounted: true})
+	if err != nil {
+		return err
+	}
+	for _, r := range running.Items {
+		l.tell("job", "job "+ops.IDOf(r), l.view.Job(r))
+	}
+	if l.history == nil {
+		return nil
+	}
+	ended, err := l.history.Runs(ctx, jobs.Filter{}, jobs.Page{Limit: liveJobs})
+	if err != nil {
+		return err
+	}
+	for i := len(ended.Items) - 1; i >= 0; i-- { // oldest first
+		r := ended.Items[i]
+		if r.ID <= l.lastRun {
+			continue
+		}
+		l.lastRun = r.ID
+		if l.looked {
+			l.tell("run", "", l.view.Run(r))
+			l.forget("job " + r.UUID)
+		}
+	}
+	l.looked = true
+	return nil
+}
+
+func (l *sseHub) forget(key string) { l.mu.Lock(); delete(l.last, key); l.mu.Unlock() }
+
+// tell sends an event to all listeners unless it was sent before. Who does
+// not keep up is cut off; its browser connects again.
+func (l *sseHub) tell(name, key string, value any) {
+	data, err := json.Marshal(value)
+	if err != nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if key != "" {
+		if l.last[key] == string(data) {
+			return
+		}
+		l.last[key] = string(data)
+	}
+	for ch := range l.listeners {
+		select {
+		case ch <- event{name, data}:
+		default:
+			delete(l.listeners, ch)
+			close(ch)
+		}
+	}
+}

@@ -1,0 +1,59 @@
+package web
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/redact"
+)
+
+const noticeCookie = "cmsjobs_notice"
+
+// back sends the browser to a page of ours after an action, with a notice there.
+func (s *Server) back(c echo.Context, to, key string, args ...any) error {
+	return s.backSaying(c, to, s.printer(c).Text(key, args...))
+}
+
+// backUndone is back after nothing was done.
+func (s *Server) backUndone(c echo.Context, to, key string) error {
+	return s.backSaying(c, to, undone+s.printer(c).Text(key))
+}
+
+// undone begins a notice that nothing was done.
+const undone = "!"
+
+func (s *Server) backSaying(c echo.Context, to, text string) error {
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(redact.Clip(text, 900)), Path: "/admin", MaxAge: 60,
+		HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
+	return c.Redirect(http.StatusSeeOther, to)
+}
+
+// takeNotice reads the notice once. Loads of a live part leave it.
+func takeNotice(c echo.Context) (string, bool) {
+	cookie, err := c.Cookie(noticeCookie)
+	if err != nil || cookie.Value == "" || c.Request().Header.Get("HX-Request") != "" {
+		return "", false
+	}
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: "/admin", MaxAge: -1, HttpOnly: true,
+		SameSite: http.SameSiteStrictMode})
+	text, err := url.QueryUnescape(cookie.Value)
+	if err != nil {
+		return "", false
+	}
+	return strings.CutPrefix(text, undone)
+}
+
+// Following is the page that a form came from, which now follows a job.
+func Following(back, id string) string {
+	u, err := url.Parse(local(back, "/admin"))
+	if err != nil {
+		return "/admin/jobs/" + id
+	}
+	q := u.Query()
+	q.Set("job", id)
+	u.RawQuery = q.Encode()
+	return u.RequestURI()
+}

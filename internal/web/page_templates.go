@@ -1,0 +1,151 @@
+package web
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"mime"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
+	"github.com/cmsjobs/cmsjobs/templates"
+)
+
+// pages are the parsed templates of the admin pages, by language and name, and
+// the files that they load.
+type pages struct {
+	sets   map[string]*template.Template // "en jobs"
+	areas  map[string]string             // of pages: the entry of the menu
+	assets assets
+}
+
+// shared templates are part of every page.
+var shared = []string{"layout.html", "parts.html"}
+
+// newPages reads the templates of the core and of features in each language.
+func newPages(texts *locale.Catalog, now func() time.Time, features []Feature) (*pages, error) {
+	files := templates.Admin()
+	loaded, err := loadAssets(files)
+	if err != nil {
+		return nil, err
+	}
+	p := &pages{sets: map[string]*template.Template{}, assets: loaded,
+		areas: map[string]string{}}
+	for _, lang := range locale.Languages() {
+		base, err := template.New("layout.html").Funcs(functions(texts.In(lang.Code), loaded.path, now, features)).
+			ParseFS(files, shared...)
+		if err != nil {
+			return nil, err
+		}
+		if err := p.add(lang.Code, base, files, ""); err != nil {
+			return nil, err
+		}
+		for _, f := range features {
+			if f.Files == nil {
+				continue
+			}
+			if err := p.add(lang.Code, base, f.Files, f.Name); err != nil {
+				return nil, err
+			}
+			for _, entry := range f.Also {
+				p.areas[entry.Name] = entry.Name
+			}
+		}
+	}
+	return p, nil
+}
+
+// add reads the pages of a folder, which belong to one entry of the menu, or
+// each to its own.
+func (p *pages) add(lang string, base *template.Template, files fs.FS, area string) error {
+	names, err := fs.Glob(files, "page_*.html")
+	if err != nil {
+		return err
+	}
+	for _, file := range names {
+		page, err := base.Clone()
+		if err != nil {
+			return err
+		}
+		if page, err = page.ParseFS(files, file); err != nil {
+			return err
+		}
+		name := strings.TrimSuffix(strings.TrimPrefix(file, "page_"), ".html")
+		p.sets[lang+" "+name] = page
+		if area != "" {
+			p.areas[name] = area
+		}
+	}
+	return nil
+}
+
+// Texts are the texts of the pages: the core's and those of the features.
+func Texts(features []Feature) (*locale.Catalog, error) {
+	core, err := fs.Sub(templates.Admin(), "texts")
+	if err != nil {
+		return nil, err
+	}
+	folders := []fs.FS{core}
+	for _, f := range features {
+		if f.Files != nil {
+			folders = append(folders, f.Files)
+		}
+	}
+	catalog, err := locale.Load(folders...)
+	if err != nil {
+		return nil, fmt.Errorf("reading the texts of the pages: %w", err)
+	}
+	return catalog, nil
+}
+
+// asset is a file that pages load, under a path that changes with its content:
+// browsers may keep it for ever.
+type asset struct {
+	jobType string
+	data    []byte
+}
+
+// assets are files by "hash/name"; paths lead from a name to that.
+type assets struct {
+	files map[string]asset
+	paths map[string]string
+}
+
+func loadAssets(files fs.FS) (assets, error) {
+	a := assets{files: map[string]asset{}, paths: map[string]string{}}
+	entries, err := fs.ReadDir(files, "assets")
+	if err != nil {
+		return a, err
+	}
+	for _, e := range entries {
+		data, err := fs.ReadFile(files, path.Join("assets", e.Name()))
+		if err != nil {
+			return a, err
+		}
+		sum := sha256.Sum256(data)
+		key := hex.EncodeToString(sum[:6]) + "/" + e.Name()
+		jobType := mime.TypeByExtension(path.Ext(e.Name()))
+		if strings.HasSuffix(e.Name(), ".js") {
+			jobType = "text/javascript; charset=utf-8"
+		}
+		if jobType == "" {
+			jobType = echo.MIMETextPlainCharsetUTF8
+		}
+		a.files[key], a.paths[e.Name()] = asset{jobType, data}, "/admin/assets/"+key
+	}
+	return a, nil
+}
+
+// path is where a page finds an asset; a wrong name stops the page.
+func (a assets) path(name string) (string, error) {
+	if p, ok := a.paths[name]; ok {
+		return p, nil
+	}
+	return "", fmt.Errorf("there is no asset %q", name)
+}
