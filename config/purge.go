@@ -7,6 +7,8 @@ type Purge struct {
 	Destinations []PurgeDestination `koanf:"destinations"`
 	// Hosts are further names of the site.
 	Hosts []string `koanf:"hosts"`
+	// Also are paths that are purged with every change.
+	Also []string `koanf:"also"`
 	// Warm is how many pages a job asks for after its purge, WarmAtOnce how many
 	// of them at the same time.
 	Warm       int `koanf:"warm"`
@@ -25,7 +27,7 @@ type PurgeDestination struct {
 	Token   Secret `koanf:"token"`
 }
 
-func defaultPurge() Purge { return Purge{Warm: 200, WarmAtOnce: 4} }
+func defaultPurge() Purge { return Purge{Also: []string{"/"}, Warm: 200, WarmAtOnce: 4} }
 
 func (p Purge) check(r *report) {
 	r.between("purge/warm", p.Warm, 0, 5000)

@@ -13,16 +13,21 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/purge"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // sitemapUpdated follows a new sitemap, in the transaction that completes its
-// job: the CMS's cached copy goes, and anyone who subscribed is notified. (The sitemap
-// job itself enqueues sitemap.indexnow.)
+// job: the CMS's cached copy goes, caches in front of the site hear of what changed,
+// and anyone who subscribed is notified. (The sitemap job itself enqueues
+// sitemap.indexnow.)
 func (r *Services) sitemapUpdated(ctx context.Context, e sitemap.Event) error {
 	jobs.FollowUp(ctx, cache.Clear.New(cache.ClearPayload{Tags: []string{"sitemap"}}))
+	if r.Handlers.purge {
+		jobs.FollowUp(ctx, purge.Purge.New(purge.Payload{Changed: true, URLs: []string{e.URL}}))
+	}
 	return r.publish(ctx, "sitemap.updated", e)
 }
 

@@ -173,7 +173,7 @@ func purgeHandler(registry *jobs.Registry, r *Services) error {
 		r.Log.Debug("no purges here: the site's address is not known (cms.url)", "event", "purge.off")
 		return nil
 	}
-	set := purge.Config{Site: site, Hosts: c.Hosts, Now: r.Now, Logger: r.Log,
+	set := purge.Config{Site: site, Hosts: c.Hosts, Also: c.Also, Changed: r.changesToPurge(), Now: r.Now, Logger: r.Log,
 		Warm: purge.WarmOptions{Most: c.Warm, AtOnce: c.WarmAtOnce},
 		Client: outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: everywhere(), AllowHTTP: true,
 			SameHostRedirects: true, MaxBody: maxPage, UserAgent: "cmsjobs/" + r.Version})}
@@ -188,6 +188,18 @@ func purgeHandler(registry *jobs.Registry, r *Services) error {
 	h.Register(registry)
 	r.Handlers.purge = len(c.Destinations) > 0
 	return nil
+}
+
+// changesToPurge reads what changed with the sitemap's eyes; nil where there is none.
+func (r *Services) changesToPurge() purge.Changed {
+	h := r.Handlers.Sitemap
+	if h == nil {
+		return nil
+	}
+	return func(ctx context.Context, most int) ([]string, bool, func(context.Context) error, error) {
+		c, err := h.ChangesToPurge(ctx, most)
+		return c.URLs, c.More, func(ctx context.Context) error { return h.NoteChanges(ctx, c) }, err
+	}
 }
 
 // everywhere are all addresses.
@@ -244,21 +256,40 @@ func (r *Services) CancelJob(ctx context.Context, uuid string) error {
 	return err
 }
 
-// settleEdits is how long edits gather before the sitemap is made again.
+// settleEdits is the time in which edits gather for one sitemap. The first edit after
+// a quiet time does not wait.
 const settleEdits = 20 * time.Second
+
+// sitemapDelay is how long the sitemap of an edit waits.
+func (r *Services) sitemapDelay() time.Duration {
+	now := r.Now().UnixMilli()
+	for {
+		due := r.sitemapDue.Load()
+		if due > now {
+			return time.Duration(due-now) * time.Millisecond
+		}
+		next := max(now, due+settleEdits.Milliseconds())
+		if r.sitemapDue.CompareAndSwap(due, next) {
+			return time.Duration(next-now) * time.Millisecond
+		}
+	}
+}
 
 // published says what follows a publication or an edit. A new sitemap tells the
 // search engines of what changed in it by itself; many edits make one sitemap.
 func (r *Services) published(ctx context.Context, changes []publish.Change) ([]jobs.Spec, error) {
 	var next []jobs.Spec
 	if r.Handlers.Sitemap != nil {
-		next = append(next, sitemap.Generate.New(sitemap.GeneratePayload{}).In(settleEdits))
+		next = append(next, sitemap.Generate.New(sitemap.GeneratePayload{}).In(r.sitemapDelay()))
 	}
 	for _, c := range changes {
 		if !c.Published { // the CMS cleared its caches when the editor saved
 			continue
 		}
 		next = append(next, cache.Clear.New(cache.ClearPayload{Tags: []string{c.Model}}))
+		if r.Handlers.purge && c.URL != "" {
+			next = append(next, purge.Purge.New(purge.Payload{URLs: append([]string{c.URL}, r.Config.Purge.Also...)}))
+		}
 		if to := r.Config.Mail.Admin; r.Config.Publish.Mail && len(to) > 0 {
 			data := map[string]any{"title": c.Title, "url": c.URL, "publishedAt": c.At.Format("2006-01-02 15:04")}
 			next = append(next, mail.Send.New(mail.SendPayload{To: to, Template: "content-published", Data: data}))

@@ -169,7 +169,7 @@ const backupDigest = "backup.digest"
 func timetable() []schedule.Entry {
 	return []schedule.Entry{
 		{Name: "sitemap.generate", Cron: "0 2 * * *", Job: sitemap.Generate.New(sitemap.GeneratePayload{Force: false})},
-		// 30 s after each new sitemap it is enqueued anyway; this is for days without one.
+		// After each new sitemap it is enqueued anyway; this is for days without one.
 		{Name: "sitemap.indexnow", Cron: "0 2 * * *", Job: sitemap.IndexNow.New(sitemap.IndexNowPayload{}),
 			SkipIfRan: "sitemap.generate"},
 		{Name: "backup.generate", Cron: "0 3 * * *", Job: backup.Generate.New(backup.GeneratePayload{}),

@@ -59,6 +59,7 @@ type Services struct {
 	writes     *conditions.Writes
 	rang       atomic.Pointer[time.Time] // the scheduler's last ring
 	garbage    memory.Collector
+	sitemapDue atomic.Int64 // when the last sitemap is due that an edit asked for, in Unix milliseconds
 }
 
 // handlerSet are the handlers that commands and pages call besides their jobs.

@@ -8,15 +8,18 @@ CREATE TABLE cmsjobs_sitemap_state (
     generated_at BIGINT       NOT NULL
 );
 
--- The addresses that IndexNow has accepted, and what they were like then.
+-- The addresses that a consumer of changes knows (indexnow: what IndexNow has
+-- accepted; purge: what caches were told of), and what they were like then.
 -- hash is FNV-1a of the address, stamp of what a reader would see changed.
-CREATE TABLE cmsjobs_indexnow_urls (
-    hash         BIGINT NOT NULL PRIMARY KEY,
-    url          TEXT   NOT NULL,
-    stamp        BIGINT NOT NULL,
-    submitted_at BIGINT NOT NULL
+CREATE TABLE cmsjobs_known_urls (
+    consumer VARCHAR(16) NOT NULL,
+    hash     BIGINT NOT NULL,
+    url      TEXT   NOT NULL,
+    stamp    BIGINT NOT NULL,
+    noted_at BIGINT NOT NULL,
+    PRIMARY KEY (consumer, hash)
 );
 
 -- +goose Down
-DROP TABLE cmsjobs_indexnow_urls;
+DROP TABLE cmsjobs_known_urls;
 DROP TABLE cmsjobs_sitemap_state;

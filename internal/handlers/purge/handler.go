@@ -22,12 +22,20 @@ type Config struct {
 	// Hosts are further names that the site answers to.
 	Hosts        []string
 	Destinations []Destination
+	// Also are paths that list what others show: they are purged with every change.
+	// The front page when empty.
+	Also []string
+	// Changed knows what changed since the last purge; nil: a job cannot ask for it.
+	Changed Changed
 	// Client reaches the destinations, and the site itself.
 	Client *http.Client
 	Warm   WarmOptions
 	Now    func() time.Time
 	Logger *slog.Logger
 }
+
+// Changed gives what changed since done was last called.
+type Changed func(ctx context.Context, most int) (urls []string, more bool, done func(context.Context) error, err error)
 
 // Handler runs cache.purge.
 type Handler struct {
@@ -48,6 +56,9 @@ func New(c Config) (*Handler, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
+	if len(c.Also) == 0 {
+		c.Also = []string{"/"}
+	}
 	c.Warm = c.Warm.withDefaults()
 	h := &Handler{c: c, site: site}
 	for _, d := range c.Destinations {
@@ -65,6 +76,10 @@ func New(c Config) (*Handler, error) {
 func (h *Handler) Register(r *jobs.Registry) { jobs.Handle(r, Purge, h.run) }
 
 func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
+	noted, nothing, err := h.changed(ctx, &p)
+	if err != nil || nothing {
+		return err
+	}
 	urls, refused := h.own(p.URLs)
 	r := Result{URLs: len(urls), All: p.All, Refused: refused[:min(len(refused), 20)], DryRun: p.DryRun}
 	if len(urls) == 0 && !p.All {
@@ -75,14 +90,39 @@ func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
 		r.Destinations, failed = h.purge(ctx, urls, p.All)
 	}
 	// What failed to be purged is not asked for: the old page would stay warm.
-	if failed == nil && !p.Cold && !p.DryRun && h.c.Warm.Most > 0 {
-		w := h.warm(ctx, urls)
-		r.Warm = &w
+	if failed == nil && !p.DryRun {
+		if failed = noted(ctx); !p.Cold && h.c.Warm.Most > 0 {
+			w := h.warm(ctx, urls)
+			r.Warm = &w
+		}
 	}
 	if err := jobs.SetResult(ctx, r); err != nil {
 		return err
 	}
 	return failed
+}
+
+// changed adds what changed to a payload that asks for it. noted is called when it
+// was purged; nothing says that nothing has changed, which is then the result.
+func (h *Handler) changed(ctx context.Context, p *Payload) (noted func(context.Context) error, nothing bool, err error) {
+	noted = func(context.Context) error { return nil }
+	if !p.Changed {
+		return noted, false, nil
+	}
+	if h.c.Changed == nil {
+		return nil, false, jobs.Permanent(errors.New("what changed is not known here: it is read with the sitemaps, " +
+			"which are off"))
+	}
+	urls, more, done, err := h.c.Changed(ctx, maxURLs)
+	if err != nil {
+		return nil, false, fmt.Errorf("reading what changed on the site: %w", err)
+	}
+	if len(urls) == 0 && len(p.URLs) == 0 && !p.All {
+		return done, true, jobs.SetResult(ctx, Result{DryRun: p.DryRun})
+	}
+	p.All = p.All || more
+	p.URLs = slices.Concat(p.URLs, urls, h.c.Also)
+	return done, false, nil
 }
 
 // own are the addresses that are the site's, absolute, each once; refused are the

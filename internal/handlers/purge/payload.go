@@ -12,6 +12,8 @@ import (
 type Payload struct {
 	// URLs are addresses of the site, or paths: /news/title.
 	URLs []string `json:"urls,omitempty"`
+	// Changed purges what changed on the site since the last such job.
+	Changed bool `json:"changed,omitempty"`
 	// All purges the whole site. URLs are then only asked for.
 	All bool `json:"all,omitempty"`
 	// Cold leaves out asking for the pages.
@@ -26,8 +28,9 @@ const maxURLs = 5000
 // Validate refuses what no retry repairs.
 func (p *Payload) Validate() error {
 	switch {
-	case len(p.URLs) == 0 && !p.All:
-		return errors.New(`nothing is named: give "urls", or "all": true for the whole site`)
+	case len(p.URLs) == 0 && !p.All && !p.Changed:
+		return errors.New(`nothing is named: give "urls", "changed": true for what changed since the last purge, or ` +
+			`"all": true for the whole site`)
 	case len(p.URLs) > maxURLs:
 		return fmt.Errorf("urls has %d addresses, at most %d are taken: use several jobs, or all", len(p.URLs), maxURLs)
 	}

@@ -17,7 +17,7 @@ import (
 // Config is what the handlers of this package need.
 type Config struct {
 	Site *cms.Site
-	// DB holds our own tables (cmsjobs_sitemap_state, cmsjobs_indexnow_urls).
+	// DB holds our own tables (cmsjobs_sitemap_state, cmsjobs_known_urls).
 	DB *sqlx.DB
 	// Target is where the map goes; Folder(site.Public()) when nil.
 	Target   Target

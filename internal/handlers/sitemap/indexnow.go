@@ -96,52 +96,39 @@ func (h *Handler) submit(ctx context.Context, p *plan, e *endpoint, payload Inde
 // submitChanges compares the site with what was accepted, address by address,
 // and submits the differences in full calls.
 func (h *Handler) submitChanges(ctx context.Context, p *plan, e *endpoint, s *Submission) error {
-	accepted, err := h.accepted(ctx)
+	known, err := h.known(ctx, toIndexNow)
 	if err != nil {
 		return err
 	}
 	b := &batch{handler: h, endpoint: e, submission: s, size: h.indexnow.Batch}
-	return b.finish(ctx, h.gather(ctx, p, accepted, b))
+	return b.finish(ctx, h.gather(ctx, p, known, b))
 }
 
 // gather adds what is new, changed or gone.
-func (h *Handler) gather(ctx context.Context, p *plan, accepted *watermark, b *batch) error {
+func (h *Handler) gather(ctx context.Context, p *plan, known *watermark, b *batch) error {
 	s := b.submission
-	skip := func(*cms.RowError) {} // sitemap.generate lists them
-	for i := range p.groups {
-		err := h.stream(ctx, p, &p.groups[i], skip, func(n *entry) error {
-			hash, stamp := hashOf(n.loc), stampOf(n.modified)
-			known, old := accepted.see(hash)
-			switch {
-			case !b.endpoint.ours(n.loc):
-				return nil
-			case !known:
-				s.Added++
-			case old != stamp:
-				s.Changed++
-			default:
-				return nil
-			}
-			return b.add(ctx, submitted{hash, n.loc, stamp, false})
-		})
-		if err != nil {
-			return err
-		}
-	}
 	var foreign []int64
-	err := h.deleted(ctx, accepted, func(hash int64, loc string) error {
-		if !b.endpoint.ours(loc) {
-			foreign = append(foreign, hash)
+	err := h.compare(ctx, p, known, func(u changedURL, there bool) error {
+		switch {
+		case !b.endpoint.ours(u.loc):
+			if u.gone {
+				foreign = append(foreign, u.hash)
+			}
 			return nil
+		case u.gone:
+			s.Deleted++
+		case there:
+			s.Changed++
+		default:
+			s.Added++
 		}
-		s.Deleted++
-		return b.add(ctx, submitted{hash, loc, 0, true})
+		return b.add(ctx, u)
 	})
 	if err != nil {
 		return err
 	}
 	s.Forgotten = len(foreign)
-	return h.forgetURLs(ctx, foreign)
+	return h.forgetURLs(ctx, toIndexNow, foreign)
 }
 
 // endpoint checks key and key file, which search engines would refuse later

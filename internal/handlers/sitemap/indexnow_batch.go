@@ -12,20 +12,20 @@ type batch struct {
 	endpoint   *endpoint
 	submission *Submission
 	size       int
-	list       []submitted
+	list       []changedURL
 	hashes     map[int64]bool
 
-	accepted int         // addresses
-	refused  []submitted // each of which was refused alone
-	splits   int         // calls that were made only to find the refused ones
-	refusal  error       // the last one
+	accepted int          // addresses
+	refused  []changedURL // each of which was refused alone
+	splits   int          // calls that were made only to find the refused ones
+	refusal  error        // the last one
 }
 
 // maxSplits bounds how many calls a run makes to find what is refused: enough
 // for two addresses among 10,000.
 const maxSplits = 60
 
-func (b *batch) add(ctx context.Context, s submitted) error {
+func (b *batch) add(ctx context.Context, s changedURL) error {
 	if b.hashes == nil {
 		b.hashes = map[int64]bool{}
 	}
@@ -51,7 +51,7 @@ func (b *batch) flush(ctx context.Context) error {
 
 // send submits a list. Where it is refused for its addresses, its halves are
 // submitted, so that one address does not hold up the others.
-func (b *batch) send(ctx context.Context, list []submitted) error {
+func (b *batch) send(ctx context.Context, list []changedURL) error {
 	locs := make([]string, len(list))
 	for i, s := range list {
 		locs[i] = s.loc
@@ -61,7 +61,7 @@ func (b *batch) send(ctx context.Context, list []submitted) error {
 	switch {
 	case err == nil:
 		b.accepted += len(list)
-		return b.handler.accept(ctx, list)
+		return b.handler.note(ctx, toIndexNow, list)
 	case !errors.As(err, new(addressError)):
 		return err
 	}
@@ -101,5 +101,5 @@ func (b *batch) finish(ctx context.Context, err error) error {
 			fmt.Sprintf("%s was refused alone; it is not submitted again until it changes", s.loc))
 	}
 	b.submission.Refused = len(b.refused)
-	return errors.Join(err, b.handler.accept(ctx, b.refused))
+	return errors.Join(err, b.handler.note(ctx, toIndexNow, b.refused))
 }

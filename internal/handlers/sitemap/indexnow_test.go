@@ -137,6 +137,7 @@ func TestIndexNowGetsExactlyWhatChanged(t *testing.T) {
 			if s := submit(t, h, sitemap.IndexNowPayload{}); s.Why == "" || len(e.submissions()) != 0 {
 				t.Errorf("nothing changed, yet %+v", s)
 			}
+			wantChanges(t, h, 10) // what was there before the first look has not changed
 
 			site.DB.MustExec("UPDATE posts SET updated_at = '2026-11-19 00:00:00' WHERE id = 1") // changed
 			site.DB.MustExec("UPDATE posts SET status = 'published' WHERE id = 4")               // added
@@ -147,7 +148,34 @@ func TestIndexNowGetsExactlyWhatChanged(t *testing.T) {
 				s.Deleted != 1 {
 				t.Errorf("changes: %+v\ngot  %s\nwant %s", s, got, body)
 			}
+			wantChanges(t, h, 10, e.URL+"/blog/2026/one.html", e.URL+"/blog/pending.html", e.URL+"/world&co.html")
+			wantChanges(t, h, 10)
+			site.DB.MustExec("UPDATE posts SET updated_at = '2026-11-19 00:00:01' WHERE id IN (1, 4)")
+			if c, err := h.ChangesToPurge(t.Context(), 1); err != nil || !c.More {
+				t.Errorf("two changes, one asked for: %+v, %v", c, err)
+			} else if err := h.NoteChanges(t.Context(), c); err != nil {
+				t.Error(err)
+			}
+			wantChanges(t, h, 10)
 		})
+	}
+}
+
+// wantChanges asks what caches must hear of, twice: until it is noted, it stays.
+func wantChanges(t *testing.T, h *sitemap.Handler, most int, want ...string) {
+	t.Helper()
+	for range 2 {
+		c, err := h.ChangesToPurge(t.Context(), most)
+		if err != nil || c.More || !slices.Equal(c.URLs, want) {
+			t.Errorf("changed: %v, more %v, %v; want %v", c.URLs, c.More, err, want)
+		}
+	}
+	c, err := h.ChangesToPurge(t.Context(), most)
+	if err == nil {
+		err = h.NoteChanges(t.Context(), c)
+	}
+	if err != nil {
+		t.Error(err)
 	}
 }
 
@@ -370,7 +398,7 @@ func TestTheJobLeadsToIndexNowAndTellsOfItself(t *testing.T) {
 	})
 	job := jobs.Job{Type: "sitemap.generate", Data: json.RawMessage(`{"force":false}`), Attempt: 1, MaxAttempts: 3}
 	result, next, err := run(t, h, job)
-	if err != nil || len(next) != 1 || next[0].Type != "sitemap.indexnow" || next[0].Delay != 30*time.Second ||
+	if err != nil || len(next) != 1 || next[0].Type != "sitemap.indexnow" || next[0].Delay != time.Second ||
 		string(next[0].Data) != `{"sitemapUrl":null}` {
 		t.Fatalf("%v, follow-ups %+v", err, next)
 	}

@@ -15,8 +15,9 @@ func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, IndexNow, h.indexNow)
 }
 
-// indexNowDelay is the wait between a new map and telling of it.
-const indexNowDelay = 30 * time.Second
+// indexNowDelay is the wait between a new map and telling of it: caches in front of
+// the site are purged meanwhile.
+const indexNowDelay = time.Second
 
 // generate is the job around Write.
 func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) error {
