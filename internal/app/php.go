@@ -110,8 +110,8 @@ func (r *Services) logPHP(end jobs.Settlement) {
 	case jobs.Failed:
 		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
 	case jobs.Retried:
-		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error",
-			reason)
+		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay,
+			"error", reason)
 	case jobs.Released:
 		log.Info("job released", "event", "job.released", "due_in", end.Delay)
 	default:
