@@ -73,7 +73,7 @@ var wordExceptions = []struct{ path, word, text, reason string }{
 	{".golangci.yml", "revive", "", "the name of a linter"},
 	{"deploy/kubernetes/", "kind", "", "a key of Kubernetes"},
 	{"internal/trace/otlp.go", "kind", "", "a key of OpenTelemetry's protocol"},
-	{"internal/handlers/backup/dump/structure.go", "kind", "", "the kind of an object of a database: table, view …"},
+	{"internal/handlers/backup/dump/dump.go", "kind", "", "the kind of an object of a database: table, view …"},
 	{"internal/handlers/media/", "house", "house-large.jpg", "the name of a picture"},
 	{"internal/handlers/sitemap/options_test.go", "state", "", "a column of a shop"},
 	{"internal/storage/s3_test.go", "sidecar", "--sidecar", "a flag of versitygw"},

@@ -108,9 +108,8 @@ func (f *failures) try(ctx context.Context, end jobs.Settlement) {
 	ctx, cancel := context.WithTimeout(ctx, tellingTime)
 	defer cancel()
 	if err := f.tell(ctx, end); err != nil {
-		f.r.Log.Error("no notification of a failed job was sent; the job is in failed_jobs", "event",
-			"job.notify_failed",
-			"uuid", end.Claimed.Job.UUID, "error", err)
+		f.r.Log.Error("no notification of a failed job was sent; the job is in failed_jobs",
+			"event", "job.notify_failed", "uuid", end.Claimed.Job.UUID, "error", err)
 	}
 }
 

@@ -15,23 +15,28 @@ import (
 )
 
 func (a *commandLine) jobsCancelCommand() *cobra.Command {
-	var f ops.Filter
-	var yes bool
-	c := &cobra.Command{
+	return a.changes(&cobra.Command{
 		Use:   "cancel [ID…]",
 		Short: "Cancel waiting and running jobs",
 		Long: `Cancels jobs: waiting ones leave the table, running ones are asked to stop and end as cancelled.
 A filter chooses waiting jobs; --status processing chooses running ones, --status
 queued,processing both.`,
 		Example: "  cmsjobs jobs cancel 42 43\n  cmsjobs jobs cancel --type mail.send --queue default --yes",
-		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.change(ctx, r, ops.Cancel, ids, f, yes)
-			})
-		},
+	}, ops.Cancel, true)
+}
+
+// changes makes a command do an action with the jobs that its arguments or flags
+// choose.
+func (a *commandLine) changes(c *cobra.Command, action ops.Action, withStatus bool) *cobra.Command {
+	var f ops.Filter
+	var yes bool
+	c.RunE = func(c *cobra.Command, ids []string) error {
+		return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+			return a.change(ctx, r, action, ids, f, yes)
+		})
 	}
-	filterFlags(c, &f, true)
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter that chooses many")
+	filterFlags(c, &f, withStatus)
+	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter")
 	return c
 }
 

@@ -52,8 +52,8 @@ const stopTail = 950 * time.Millisecond
 // stopBy sets the deadline from the configuration.
 func (a *commandLine) stopBy(r *app.Services) {
 	a.deadline.Store(&deadline{r.Config.Queue.Grace, func() {
-		r.Log.Warn("process ends at its deadline while a part of it still waits for an answer", "event",
-			"service.deadline")
+		r.Log.Warn("process ends at its deadline while a part of it still waits for an answer",
+			"event", "service.deadline")
 		os.Exit(0)
 	}})
 }

@@ -24,27 +24,12 @@ func (a *commandLine) failedCommand() *cobra.Command {
 }
 
 func (a *commandLine) failedListCommand() *cobra.Command {
-	var f ops.Filter
-	var p jobs.Page
-	c := &cobra.Command{
+	return a.lists(&cobra.Command{
 		Use:     "list",
 		Short:   "List failed jobs, PHP's own among them, newest first",
 		Example: "  cmsjobs failed list\n  cmsjobs failed list --text 'connection refused' --since 2d",
 		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			f.Status = []string{string(jobs.StatusFailed)}
-			filter, err := a.filter(f)
-			if err != nil {
-				return err
-			}
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.listJobs(ctx, r, filter, p)
-			})
-		},
-	}
-	filterFlags(c, &f, false)
-	pageFlags(c, &p)
-	return c
+	}, string(jobs.StatusFailed))
 }
 
 func (a *commandLine) failedShowCommand() *cobra.Command {
@@ -149,21 +134,11 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 }
 
 func (a *commandLine) failedDeleteCommand() *cobra.Command {
-	var f ops.Filter
-	var yes bool
-	c := &cobra.Command{
+	return a.changes(&cobra.Command{
 		Use:     "delete [ID…]",
 		Short:   "Delete failed jobs",
 		Example: "  cmsjobs failed delete 7\n  cmsjobs failed delete --type cmsjobs.probe --yes",
-		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.change(ctx, r, ops.Delete, ids, f, yes)
-			})
-		},
-	}
-	filterFlags(c, &f, false)
-	c.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask; needed with a filter")
-	return c
+	}, ops.Delete, false)
 }
 
 func (a *commandLine) failedFlushCommand() *cobra.Command {

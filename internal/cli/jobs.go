@@ -26,25 +26,30 @@ func (a *commandLine) jobsCommand() *cobra.Command {
 }
 
 func (a *commandLine) jobsListCommand() *cobra.Command {
-	var f ops.Filter
-	var p jobs.Page
-	c := &cobra.Command{
+	return a.lists(&cobra.Command{
 		Use:     "list",
 		Aliases: []string{"ls"},
 		Short:   "List jobs, newest first",
 		Example: "  cmsjobs jobs list --status failed --since 24h\n  cmsjobs jobs list --type mail.send --json",
 		Args:    cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			filter, err := a.filter(f)
-			if err != nil {
-				return err
-			}
-			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-				return a.listJobs(ctx, r, filter, p)
-			})
-		},
+	})
+}
+
+// lists makes a command list jobs: those of the statuses, or of those that its flags
+// choose.
+func (a *commandLine) lists(c *cobra.Command, statuses ...string) *cobra.Command {
+	f := ops.Filter{Status: statuses}
+	var p jobs.Page
+	c.RunE = func(c *cobra.Command, _ []string) error {
+		filter, err := a.filter(f)
+		if err != nil {
+			return err
+		}
+		return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+			return a.listJobs(ctx, r, filter, p)
+		})
 	}
-	filterFlags(c, &f, true)
+	filterFlags(c, &f, statuses == nil)
 	pageFlags(c, &p)
 	return c
 }

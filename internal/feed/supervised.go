@@ -68,8 +68,8 @@ func (s *supervised) noteTrouble(err error, wait time.Duration) {
 			"feed", s.Name(), "error", u.What, "remedy", u.Fix)
 		return
 	}
-	s.w.o.Logger.Warn("change feed lost; new jobs are looked for until it is back", "event", "feed.lost", "feed",
-		s.Name(), "retry_in", wait, "error", err)
+	s.w.o.Logger.Warn("change feed lost; new jobs are looked for until it is back", "event", "feed.lost",
+		"feed", s.Name(), "retry_in", wait, "error", err)
 }
 
 // report takes what the source says.

@@ -96,8 +96,8 @@ func (w *Watcher) Run(ctx context.Context) {
 		return
 	}
 	if err != nil {
-		w.o.Logger.Info("who looks for new jobs on this host cannot be agreed on; this process does", "event",
-			"feed.no_lock", "error", err)
+		w.o.Logger.Info("who looks for new jobs on this host cannot be agreed on; this process does",
+			"event", "feed.no_lock", "error", err)
 	} else {
 		defer release()
 	}

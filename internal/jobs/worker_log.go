@@ -65,8 +65,8 @@ func LogEnd(logger *slog.Logger, end Settlement, reason string) {
 	case Failed:
 		log.Error("job failed, see failed_jobs", "event", "job.finished", "error", reason)
 	case Retried:
-		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay, "error",
-			reason)
+		log.Warn("attempt failed; the job will be retried", "event", "job.retried", "retry_in", end.Delay,
+			"error", reason)
 	case Released:
 		log.Log(context.Background(), level, "job released", "event", "job.released",
 			"due_in", end.Delay, "waits_for", end.WaitsFor, "reason", reason)

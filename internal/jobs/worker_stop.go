@@ -113,9 +113,8 @@ func (w *Worker) leave(stop *stopPhases) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		w.c.Logger.Warn("worker not deregistered; its row will be removed as stale", "event",
-			"worker.deregister_failed",
-			"worker", w.c.Info.ID, "error", err)
+		w.c.Logger.Warn("worker not deregistered; its row will be removed as stale",
+			"event", "worker.deregister_failed", "worker", w.c.Info.ID, "error", err)
 	}
 }
 

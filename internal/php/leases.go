@@ -71,9 +71,8 @@ func (p *Pool) renewOnce(ctx context.Context) error {
 	defer p.mu.Unlock()
 	for i, l := range renewed {
 		if l.ID == 0 {
-			p.c.Logger.Warn("lease of a PHP job lost: another worker has it, or a person removed it", "event",
-				"php.lease_lost",
-				"queue", p.c.Queue, "id", list[i].ID)
+			p.c.Logger.Warn("lease of a PHP job lost: another worker has it, or a person removed it",
+				"event", "php.lease_lost", "queue", p.c.Queue, "id", list[i].ID)
 			continue // its end will be refused
 		}
 		if _, still := p.held[l.ID]; still {

@@ -118,8 +118,8 @@ func (x *process) hand(j *Job) {
 		o.GiveUp = fmt.Sprintf("the job killed its PHP process %d times and is not run again", j.Crashes)
 	}
 	for _, l := range x.output.take() {
-		x.c.Logger.Info("output of a PHP process outside of jobs", "event", "php.output", "queue", x.c.Queue, "line",
-			l.Text)
+		x.c.Logger.Info("output of a PHP process outside of jobs", "event", "php.output", "queue", x.c.Queue,
+			"line", l.Text)
 	}
 	x.note(x.journal.close(j.Lease.ID)) // from here on it may have begun
 	x.job, x.began, x.sent = j, x.c.Now(), false

@@ -101,8 +101,8 @@ func (p *Pool) recoverOne(ctx context.Context, name string) error {
 		if err := p.c.Source.Release(ctx, list); err != nil {
 			return err
 		}
-		p.c.Logger.Info("jobs released that a killed process had claimed ahead", "event", "php.recovered", "queue",
-			p.c.Queue, "jobs", len(list))
+		p.c.Logger.Info("jobs released that a killed process had claimed ahead", "event", "php.recovered",
+			"queue", p.c.Queue, "jobs", len(list))
 	}
 	return os.Remove(name)
 }

@@ -82,9 +82,8 @@ func (p *Pool) account(batch []ending, ends []End, results []error) {
 		batch[i].written(e.Job.Lease.ID)
 		if results[i] != nil {
 			p.c.Logger.Warn("outcome of a PHP job not written: its lease is lost, another worker has the job or a "+
-				"person removed it",
-				"event", "job.lease_lost", "type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "error",
-				results[i])
+				"person removed it", "event", "job.lease_lost", "type", e.Job.Job.Type, "id", e.Job.Job.ID,
+				"uuid", e.Job.Job.UUID, "error", results[i])
 			continue
 		}
 		p.c.Ended(*e)

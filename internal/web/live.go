@@ -15,7 +15,7 @@ import (
 // looks into the store: once a second for all listeners, not at all without.
 type sseHub struct {
 	ledger  Ledger
-	history History // nil: no runs are told of
+	history History // nil: no events of runs
 	view    ops.Viewer
 	log     *slog.Logger
 

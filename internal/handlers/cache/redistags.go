@@ -47,8 +47,8 @@ func (s redisStore) forgetTags(ctx context.Context, tags []string, r *Report) (t
 // tagBatch is how many entries of a tag are read at once.
 const tagBatch = 1000
 
-func (s redisStore) forgetSortedTag(ctx context.Context, c redis.UniversalClient, prefix, tag string, r *Report) (
-	there bool, err error) {
+func (s redisStore) forgetSortedTag(ctx context.Context, c redis.UniversalClient, prefix, tag string,
+	r *Report) (there bool, err error) {
 	index := prefix + "tag:" + tag + ":entries"
 	n, err := c.Exists(ctx, index).Result()
 	if err != nil || n == 0 {
@@ -64,8 +64,8 @@ func (s redisStore) forgetSortedTag(ctx context.Context, c redis.UniversalClient
 	})
 }
 
-func (s redisStore) forgetSetTag(ctx context.Context, c redis.UniversalClient, prefix, tag string, r *Report) (
-	there bool, err error) {
+func (s redisStore) forgetSetTag(ctx context.Context, c redis.UniversalClient, prefix, tag string,
+	r *Report) (there bool, err error) {
 	key := prefix + "tag:" + tag + ":key"
 	value, err := c.Get(ctx, key).Result()
 	if errors.Is(err, redis.Nil) {

@@ -46,8 +46,8 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 }
 
 // write stages all files and publishes them.
-func (h *Handler) write(ctx context.Context, p *plan, current fingerprint, result *Result, progress Progress) (
-	files []file, err error) {
+func (h *Handler) write(ctx context.Context, p *plan, current fingerprint, result *Result,
+	progress Progress) (files []file, err error) {
 	stage, err := h.target.begin(ctx)
 	if err != nil {
 		return nil, err

@@ -264,9 +264,8 @@ func (b *Breakers) fail(ctx context.Context, dependency string, failure error) (
 	}
 	if before == Closed && r.State == Open {
 		b.c.Logger.WarnContext(ctx, "circuit opened: jobs that need the dependency wait", "event", "circuit.opened",
-			"dependency", r.Dependency, "failures", r.Failures, "probe_in",
-			time.Duration(r.RetryAt-r.Now)*time.Millisecond,
-			"error", jobs.PlainText(failure.Error(), 500))
+			"dependency", r.Dependency, "failures", r.Failures,
+			"probe_in", time.Duration(r.RetryAt-r.Now)*time.Millisecond, "error", jobs.PlainText(failure.Error(), 500))
 	}
 	if before != Closed {
 		jobs.ProbeFailed(ctx, r.Dependency, time.Duration(r.RetryAt-r.Now)*time.Millisecond)

@@ -27,8 +27,8 @@ func changeLimit(limit int) int {
 // walk goes over the matching records of a source, oldest first, and lets each
 // change in parts, until limit were changed or the source ends. What each does
 // not change is stepped over.
-func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part int, each func([]record) (int, error)) (
-	int64, error) {
+func walk(ctx context.Context, sh recordSource, f jobs.Filter, limit int, part int,
+	each func([]record) (int, error)) (int64, error) {
 	var changed int64
 	for from := (keysetCursor{oldest: true}); changed < int64(limit); {
 		p, err := sh.read(ctx, f, from, min(part, limit-int(changed)))

@@ -11,14 +11,14 @@ import (
 )
 
 // queryFailed reads rows of failed_jobs as records.
-func (s *Store) queryFailed(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) (
-	[]record, error) {
+func (s *Store) queryFailed(ctx context.Context, q tables.Tx, where string, args []any, order string,
+	limit int) ([]record, error) {
 	return s.queryFailedAs(ctx, q, s.payloadOf("payload"), where, args, fmt.Sprintf("%s LIMIT %d", order, limit))
 }
 
 // queryFailedAs reads rows with their payload as an expression gives it.
-func (s *Store) queryFailedAs(ctx context.Context, q tables.Tx, payload, where string, args []any, tail string) (
-	[]record, error) {
+func (s *Store) queryFailedAs(ctx context.Context, q tables.Tx, payload, where string, args []any,
+	tail string) ([]record, error) {
 	name := "''"
 	if s.tables.Failed.UUID {
 		name = "uuid"

@@ -95,8 +95,8 @@ func (s *Store) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, 
 }
 
 // queryLive reads rows of the jobs table as records.
-func (s *Store) queryLive(ctx context.Context, q tables.Tx, where string, args []any, order string, limit int) (
-	[]record, error) {
+func (s *Store) queryLive(ctx context.Context, q tables.Tx, where string, args []any, order string,
+	limit int) ([]record, error) {
 	t := s.tables.Layout.Table()
 	failure := "''"
 	if s.tables.Layout.Name() == tables.Extended {

@@ -37,9 +37,8 @@ func (c *Catalog) RecordVerification(ctx context.Context, b Stored, p manifest.V
 	if !p.Unfinished {
 		// Our table knows it, so the list is right in any case.
 		if sideErr := c.settleManifestFile(ctx, b, p.Summary()); sideErr != nil {
-			c.config.Logger.WarnContext(ctx, "verification not written to the manifest file of a backup", "event",
-				"backup.manifest_failed",
-				"backup", b.ID, "destination", b.Destination, "error", sideErr)
+			c.config.Logger.WarnContext(ctx, "verification not written to the manifest file of a backup",
+				"event", "backup.manifest_failed", "backup", b.ID, "destination", b.Destination, "error", sideErr)
 		}
 	}
 	return err

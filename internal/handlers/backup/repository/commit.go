@@ -41,8 +41,8 @@ func (b *run) commit(ctx context.Context, l *lock) error {
 		}
 	}
 	if err := b.store.Delete(ctx, pending); err != nil {
-		b.o.Logger.WarnContext(ctx, "pending record not removed; a collection removes it", "event",
-			"repository.pending_left", "backup", r.ID, "error", err)
+		b.o.Logger.WarnContext(ctx, "pending record not removed; a collection removes it",
+			"event", "repository.pending_left", "backup", r.ID, "error", err)
 	}
 	cache, err := b.openCache()
 	if err == nil {

@@ -156,7 +156,7 @@ func (l *lock) release(ctx context.Context) {
 	l.done.Wait()
 	l.lose(nil)
 	if err := l.store.Delete(context.WithoutCancel(ctx), l.key); err != nil {
-		l.o.Logger.WarnContext(ctx, "lock of the repository not released; it expires", "event",
-			"repository.release_failed", "lock", l.key, "error", err)
+		l.o.Logger.WarnContext(ctx, "lock of the repository not released; it expires",
+			"event", "repository.release_failed", "lock", l.key, "error", err)
 	}
 }

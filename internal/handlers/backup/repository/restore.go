@@ -66,8 +66,8 @@ func (r *Repository) reading(ctx context.Context) (context.Context, func(), erro
 	case errors.As(err, &busy):
 		return ctx, nil, err
 	}
-	r.o.Logger.WarnContext(ctx, "repository read without a lock: do not prune it meanwhile", "event",
-		"repository.unlocked", "error", err)
+	r.o.Logger.WarnContext(ctx, "repository read without a lock: do not prune it meanwhile",
+		"event", "repository.unlocked", "error", err)
 	return ctx, func() {}, nil
 }
 

@@ -212,9 +212,8 @@ func dropPostgres(ctx context.Context, dsn, name string) error {
 func (k *Keeper) SweepQuietly(ctx context.Context) {
 	removed, err := k.Sweep(ctx)
 	if len(removed) > 0 {
-		k.config.Logger.InfoContext(ctx, "removed leftovers of killed verifications or restores", "event",
-			"backup.leftovers_removed",
-			"names", removed)
+		k.config.Logger.InfoContext(ctx, "removed leftovers of killed verifications or restores",
+			"event", "backup.leftovers_removed", "names", removed)
 	}
 	if err != nil {
 		k.config.Logger.WarnContext(ctx, "leftovers of killed verifications or restores not all removed",

@@ -23,8 +23,8 @@ import (
 type Restorer interface {
 	PlanRestore(ctx context.Context, id string, part RestorePart) (RestorePlan, error)
 	// RestoreBackup enqueues the restore.
-	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string, allow RestoreAllowance) (
-		jobs.Receipt, error)
+	RestoreBackup(ctx context.Context, id string, part RestorePart, confirm string,
+		allow RestoreAllowance) (jobs.Receipt, error)
 }
 
 // RestoreAllowance is what a person allows beside the usual.

@@ -74,8 +74,8 @@ func (h handlers) runEntry(req *web.Request, r jobs.ScheduleRecord) (jobs.Receip
 // changeEntryTo changes an entry, if the caller may make jobs run with the
 // payload that it has then. A reset asks for the type only: the payload is the
 // configuration's. Who may operate may let its ticks pass.
-func (h handlers) changeEntryTo(req *web.Request, r jobs.ScheduleRecord, change jobs.ScheduleChange) (
-	jobs.ScheduleRecord, error) {
+func (h handlers) changeEntryTo(req *web.Request, r jobs.ScheduleRecord,
+	change jobs.ScheduleChange) (jobs.ScheduleRecord, error) {
 	data := r.Data
 	if change.Data != nil {
 		data = change.Data
