@@ -109,7 +109,7 @@ var rules = []rule{
 	{below: "internal/timespan", std: true},
 	{below: "internal/answers", std: true},
 	{below: "internal/redact", std: true},
-	{below: "config", may: []string{"internal/cms", "internal/timespan"}},
+	{below: "config", may: []string{"internal/cms", "internal/jobs", "internal/timespan"}},
 	{below: "internal/memory", std: true},
 	{below: "migrations", may: []string{}},
 	{below: "templates", may: []string{}},

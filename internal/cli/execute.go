@@ -16,6 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // Execute runs one command of the program whose own file is self, and returns
@@ -145,6 +146,7 @@ func exitCode(err error) int {
 	var usage app.UsageError
 	var faults config.Faults
 	var database app.DatabaseError
+	var refused *ops.Refusal
 	switch {
 	case err == nil:
 		return 0
@@ -152,7 +154,8 @@ func exitCode(err error) int {
 		return exitMemory
 	case errors.Is(err, jobs.ErrStuck):
 		return exitStuck
-	case errors.As(err, &usage), errors.As(err, &faults):
+	case errors.As(err, &usage), errors.As(err, &faults),
+		errors.As(err, &refused) && errors.Is(refused, jobs.ErrInvalid):
 		return exitUsage
 	case errors.As(err, &database):
 		return exitDatabase

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -8,7 +9,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -27,12 +30,46 @@ func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 			return st, err
 		}
 	}
-	for _, q := range st.Queues {
+	for _, q := range append(slices.Clone(st.Queues), st.More) {
 		st.Queued, st.Delayed, st.Foreign, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Foreign+
 			q.Foreign, st.Processing+q.Processing
 		st.Oldest = max(st.Oldest, q.Oldest)
 	}
 	return st, nil
+}
+
+// keepFew leaves jobs.MaxQueues queues and counts the others together: programs that
+// write rows choose the names, and as many as they like.
+func (s *Store) keepFew(st *jobs.Stats) {
+	if len(st.Queues) <= jobs.MaxQueues {
+		return
+	}
+	own := func(q jobs.QueueStats) int {
+		if slices.Contains(s.tables.Options.OwnQueues, q.Queue) {
+			return 0
+		}
+		return 1
+	}
+	slices.SortStableFunc(st.Queues, func(a, b jobs.QueueStats) int {
+		return cmp.Or(own(a)-own(b), cmp.Compare(b.Waiting()+b.Processing, a.Waiting()+a.Processing))
+	})
+	for _, q := range st.Queues[jobs.MaxQueues:] {
+		addMore(st, q)
+	}
+	st.Queues = st.Queues[:jobs.MaxQueues]
+}
+
+func addMore(st *jobs.Stats, q jobs.QueueStats) {
+	st.MoreQueues++
+	st.More.Queued += q.Queued
+	st.More.Delayed += q.Delayed
+	st.More.Processing += q.Processing
+	st.More.Oldest = max(st.More.Oldest, q.Oldest)
+}
+
+// tellable says that a queue's name can be shown, paused and made a figure of.
+func tellable(name string) bool {
+	return name != "" && len(name) <= jobs.MaxQueueName && utf8.ValidString(name)
 }
 
 func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
@@ -54,9 +91,16 @@ func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 		if oldest.Valid {
 			q.Oldest = time.Duration(max(now-oldest.Int64, 0)) * time.Second
 		}
-		st.Queues = append(st.Queues, q)
+		if !tellable(q.Queue) {
+			addMore(st, q)
+			return nil
+		}
+		if st.Queues = append(st.Queues, q); len(st.Queues) > 10*jobs.MaxQueues {
+			s.keepFew(st)
+		}
 		return nil
 	}, statement)
+	s.keepFew(st)
 	if err != nil {
 		return fmt.Errorf("counting the jobs of queues: %w", err)
 	}
@@ -65,27 +109,48 @@ func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 
 // addForeign takes PHP's own rows out of the waiting ones.
 func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
-	t := s.tables.Layout.Table()
+	var names []any
 	for i := range st.Queues {
 		q := &st.Queues[i]
-		var looked, foreign, foreignDue int64
-		due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
-		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT "+
-			"CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
-			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample",
-			s.tables.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, s.tables.Layout.Waiting(), foreignSample)
-		if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&looked, &foreign, &foreignDue}, statement,
-			q.Queue); err != nil {
+		if err := s.foreignOf(ctx, q, "queue = ?", q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}
-		if looked == foreignSample {
-			waiting := q.Queued + q.Delayed
-			foreign, foreignDue = waiting*foreign/looked, waiting*foreignDue/looked
-		}
-		foreignDue = min(foreignDue, q.Queued)
-		later := min(foreign-foreignDue, q.Delayed)
-		q.Queued, q.Delayed, q.Foreign = q.Queued-foreignDue, q.Delayed-later, foreignDue+later
+		names = append(names, q.Queue)
 	}
+	if st.MoreQueues == 0 {
+		return nil
+	}
+	where := "1 = 1"
+	if len(names) > 0 {
+		where = "queue NOT IN (" + database.Marks(len(names)) + ")"
+	}
+	if err := s.foreignOf(ctx, &st.More, where, names...); err != nil {
+		return fmt.Errorf("counting PHP's own jobs of other queues: %w", err)
+	}
+	return nil
+}
+
+// foreignOf takes PHP's own rows out of the waiting ones of the queues that where names.
+func (s *Store) foreignOf(ctx context.Context, q *jobs.QueueStats, where string, args ...any) error {
+	t := s.tables.Layout.Table()
+	var looked, foreign, foreignDue int64
+	due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
+	statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT "+
+		"CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
+		"FROM %s WHERE %s AND %s ORDER BY id LIMIT %d) AS sample",
+		s.tables.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, where, s.tables.Layout.Waiting(),
+		foreignSample)
+	if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&looked, &foreign, &foreignDue}, statement,
+		args...); err != nil {
+		return err
+	}
+	if looked == foreignSample {
+		waiting := q.Queued + q.Delayed
+		foreign, foreignDue = waiting*foreign/looked, waiting*foreignDue/looked
+	}
+	foreignDue = min(foreignDue, q.Queued)
+	later := min(foreign-foreignDue, q.Delayed)
+	q.Queued, q.Delayed, q.Foreign = q.Queued-foreignDue, q.Delayed-later, foreignDue+later
 	return nil
 }
 

@@ -24,6 +24,8 @@ type Ports struct {
 	Inline InlineExecutor
 	// DefaultQueue is the queue of types that have none.
 	DefaultQueue string
+	// Queues lists the queues that a job, worker, type or setting has.
+	Queues func(context.Context) ([]string, error)
 }
 
 // Workers lists workers.
@@ -42,12 +44,12 @@ var files embed.FS
 
 type handlers struct {
 	Ports
-	queues *queueNames
+	queues *ops.QueueLimit
 }
 
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
-	h := handlers{p, &queueNames{}}
+	h := handlers{p, &ops.QueueLimit{Known: p.Queues}}
 	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{
 		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
 		Routes: slices.Concat(h.apiRoutes(), h.runRoutes(), h.failedRoutes(), h.pageRoutes())}
