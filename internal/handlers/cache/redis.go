@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
@@ -96,8 +97,11 @@ func (s redisStore) scan(ctx context.Context, c redis.UniversalClient, prefixes 
 	return nil
 }
 
+// maxSeen bounds what a dry-run remembers: 16 MiB. Beyond it a key may count twice.
+const maxSeen = 500_000
+
 func (s redisStore) scanOne(ctx context.Context, c redis.UniversalClient, prefix string, r *Report) error {
-	seen := map[string]bool{} // a dry-run must not count a key twice that SCAN returns twice
+	seen := map[uint64]bool{} // a dry-run must not count a key twice that SCAN returns twice
 	for cursor := uint64(0); ; {
 		keys, next, err := c.Scan(ctx, cursor, glob(prefix), 1000).Result()
 		if err != nil {
@@ -105,8 +109,10 @@ func (s redisStore) scanOne(ctx context.Context, c redis.UniversalClient, prefix
 		}
 		if r.DryRun {
 			for _, key := range keys {
-				if !seen[key] {
-					seen[key] = true
+				if sum := xxhash.Sum64String(key); !seen[sum] {
+					if len(seen) < maxSeen {
+						seen[sum] = true
+					}
 					r.Keys++
 				}
 			}
@@ -138,14 +144,14 @@ func glob(prefix string) string {
 }
 
 func (s redisStore) with(ctx context.Context, do func(redis.UniversalClient) error) error {
-	open := s.h.openRedis
-	if open == nil {
-		open = func(context.Context) (redis.UniversalClient, error) { return dialRedis(s.Redis) }
+	o := s.h.redis
+	if o == nil {
+		var err error
+		if o, err = redisOptions(s.Redis); err != nil {
+			return fmt.Errorf("opening the CMS's Redis: %w", err)
+		}
 	}
-	c, err := open(ctx)
-	if err != nil {
-		return fmt.Errorf("opening the CMS's Redis: %w", err)
-	}
+	c := bounded(o)
 	defer c.Close()
 	if err := do(c); err != nil {
 		return fmt.Errorf("the CMS's Redis: %w", err)
