@@ -1,7 +1,10 @@
 package timespan
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -21,19 +24,38 @@ func Parse(text string) (time.Duration, error) {
 	var total time.Duration
 	if days != "" {
 		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || n > 36500 || n < -36500 {
+		if errors.Is(err, strconv.ErrRange) || n > maxDays || n < -maxDays {
+			return 0, outOfRange(text)
+		}
+		if err != nil || math.IsNaN(n) {
 			return 0, refusal(text)
 		}
 		total = time.Duration(n * 24 * float64(time.Hour))
 	}
 	if rest != "" {
 		d, err := time.ParseDuration(rest)
+		if err != nil && tooMany.MatchString(rest) {
+			return 0, outOfRange(text)
+		}
 		if err != nil {
 			return 0, refusal(text)
 		}
 		total += d
 	}
+	if total > maxDays*24*time.Hour || total < -maxDays*24*time.Hour {
+		return 0, outOfRange(text)
+	}
 	return total, nil
+}
+
+// maxDays is about a hundred years.
+const maxDays = 36500
+
+// tooMany is what time.ParseDuration refuses only because the number is too large.
+var tooMany = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h))+$`)
+
+func outOfRange(text string) error {
+	return fmt.Errorf("%q is out of range: a length of time is at most %dd (100 years)", text, maxDays)
 }
 
 func refusal(text string) error {
