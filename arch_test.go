@@ -24,8 +24,8 @@ type source struct {
 
 func (s source) dir() string { return path.Dir(s.path) }
 func (s source) test() bool {
-	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "internal/jobs/jobstest/") ||
-		strings.HasPrefix(s.path, "internal/jobs/tables/tablestest/")
+	return strings.HasSuffix(s.path, "_test.go") || slices.Contains([]string{"internal/jobs/jobstest",
+		"internal/jobs/tables/tablestest", "internal/storage/storagetest", "internal/handlers/mail/smtptest"}, s.dir())
 }
 
 // sources parses every Go file of the module.

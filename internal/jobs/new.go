@@ -16,7 +16,7 @@ import (
 // into a file or a table that the payload names.
 const MaxPayload = 1 << 20
 
-// Bounds of queues: what a name may have, and how many of them are told apart. Rows of
+// Bounds of queues: what a name may have, and how many of them are distinguished. Rows of
 // more queues than that are counted together, and no request or command makes more.
 const (
 	MaxQueueName = 191 // bytes, which every table of ours has space for

@@ -39,7 +39,7 @@ type answerOfPage struct {
 	} `json:"error"`
 }
 
-// startChromium opens an empty page. heard is told each event.
+// startChromium opens an empty page. heard receives each event.
 func startChromium(t testing.TB, program string, heard func(method string, params json.RawMessage)) *chromium {
 	t.Helper()
 	dir := t.TempDir()

@@ -153,9 +153,9 @@ func TestQueuesAreBounded(t *testing.T) {
 		t.Errorf("%d of 230 new queues were refused", refused)
 	}
 	s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear","queue":"q0"}`).want(t, 201)
-	for i := range 100 {
+	for i := range 200 {
 		s.db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, 1, 1)",
-			fmt.Sprintf("row %d\xff", i), `{"type":"other"}`)
+			fmt.Sprintf("row %d\xff", i/2), `{"type":"other"}`)
 	}
 	for i := range 60 {
 		s.db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, 1, 1)",
@@ -166,8 +166,13 @@ func TestQueuesAreBounded(t *testing.T) {
 	}
 	var stats ops.StatsView
 	s.admin("GET", "/api/v1/jobs/stats", nil).want(t, 200).into(t, &stats)
-	if len(stats.Queues) > jobs.MaxQueues+5 || stats.MoreQueues < 150 || stats.Waiting != int64(230-refused+1+160) {
+	if len(stats.Queues) > jobs.MaxQueues+5 || stats.MoreQueues < 150 || stats.Waiting != int64(230-refused+1+260) {
 		t.Errorf("%d queues are listed, %d more, %d jobs wait", len(stats.Queues), stats.MoreQueues, stats.Waiting)
+	}
+	for _, q := range stats.Queues {
+		if strings.Contains(q.Name, "\uFFFD") {
+			t.Fatalf("a name that is no text is listed: %q", q.Name)
+		}
 	}
 	s.admin("GET", "/admin/queues", nil).want(t, 200)
 	text := string(s.admin("GET", "/metrics", nil).want(t, 200).body)

@@ -19,7 +19,7 @@ type Server struct {
 	User, Password string
 	// MaxRecipients of one mail: the next one is refused with 452; 0 is no limit.
 	MaxRecipients int
-	// Hello is told the name of each greeting.
+	// Hello receives the name of each greeting.
 	Hello func(name string)
 	// Rcpt and Data say whether a recipient and a whole mail are taken; nil takes all. An
 	// error that is no *Refusal is answered with 554.
@@ -121,7 +121,7 @@ func (s *Server) Close() {
 	}
 }
 
-// answerOf is how an error is told to the client.
+// answerOf is the line that tells the client of an error.
 func answerOf(err error) string {
 	var r *Refusal
 	if errors.As(err, &r) {

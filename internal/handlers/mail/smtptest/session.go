@@ -115,7 +115,7 @@ func (s *session) encrypt() error {
 	return nil
 }
 
-// signIn is AUTH PLAIN, whose answer may come on a line of its own.
+// signIn is AUTH PLAIN, whose answer may come on a separate line.
 func (s *session) signIn(rest string) error {
 	mechanism, answer, there := strings.Cut(rest, " ")
 	switch {
