@@ -405,7 +405,8 @@ func TestBothTakeTheSameNamesOfQueues(t *testing.T) {
 	for _, name := range []string{"mail", "a.b:c/d_e-F9", strings.Repeat("q", 191), strings.Repeat("q", 192), "a b", "a\n",
 		"höchste", "a\x00", "{default}", "<b>", "\xff"} {
 		_, err := c.Enqueue(t.Context(), client.Job{Type: "cache.clear", Queue: name})
-		if want := jobs.CheckQueue(name); (err == nil) != (want == nil) || (err == nil) == (errors.Is(err, client.ErrInvalid)) {
+		want := jobs.CheckQueue(name)
+		if (err == nil) != (want == nil) || (err == nil) == errors.Is(err, client.ErrInvalid) {
 			t.Errorf("%q: the client says %v, the service %v", name, err, want)
 		}
 	}

@@ -93,7 +93,8 @@ func readTar(ctx context.Context, r io.Reader, visit func(Entry, io.Reader) erro
 		if h.Typeflag != tar.TypeReg {
 			return fmt.Errorf("%q is of type %q: %w", h.Name, h.Typeflag, ErrUnsafe)
 		}
-		if err := visitOne(ctx, Entry{h.Name, h.Size, h.ModTime, private(fs.FileMode(h.Mode))}, t, visit); err != nil {
+		e := Entry{h.Name, h.Size, h.ModTime, private(h.FileInfo().Mode())}
+		if err := visitOne(ctx, e, t, visit); err != nil {
 			return err
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/tls"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -193,7 +194,7 @@ func (s *session) data() error {
 		if s.server.Data != nil {
 			err = s.server.Data(mail)
 		}
-	} else if err != errTooLarge {
+	} else if !errors.Is(err, errTooLarge) {
 		return err // the connection broke: nobody waits for an answer
 	}
 	if err != nil {
@@ -209,7 +210,7 @@ func (s *session) content() ([]byte, error) {
 	tooLarge := false
 	for begin := true; ; {
 		piece, err := s.in.R.ReadSlice('\n')
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return nil, err
 		}
 		if begin && string(piece) == ".\r\n" {
