@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -24,11 +25,19 @@ const foreignSample = 1000
 // in long queues by a sample.
 func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 	var st jobs.Stats
-	for _, step := range []func(context.Context, *jobs.Stats) error{s.queueStats, s.addForeign, s.addWorkers,
-		s.historyStats} {
-		if err := step(ctx, &st); err != nil {
-			return st, err
-		}
+	served, err := s.served(ctx)
+	if err != nil {
+		return st, err
+	}
+	if err := s.queueStats(ctx, &st, served); err != nil {
+		return st, err
+	}
+	if err := s.addForeign(ctx, &st); err != nil {
+		return st, err
+	}
+	served.addTo(&st)
+	if err := s.historyStats(ctx, &st); err != nil {
+		return st, err
 	}
 	for _, q := range append(slices.Clone(st.Queues), st.More) {
 		st.Queued, st.Delayed, st.Foreign, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Foreign+
@@ -38,25 +47,30 @@ func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 	return st, nil
 }
 
-// keepFew leaves jobs.MaxQueues queues and counts the others together: programs that
-// write rows choose the names, and as many as they like.
-func (s *Store) keepFew(st *jobs.Stats) {
+// keepFew leaves jobs.MaxQueues queues, those that are worked or paused first, and counts
+// the others together: programs that write rows choose the names, and as many as they like.
+func keepFew(st *jobs.Stats, served served) {
 	if len(st.Queues) <= jobs.MaxQueues {
 		return
 	}
-	own := func(q jobs.QueueStats) int {
-		if slices.Contains(s.tables.Options.OwnQueues, q.Queue) {
+	first := 0
+	last := func(q jobs.QueueStats) int {
+		if served.paused[q.Queue] || served.workers[q.Queue] > 0 {
 			return 0
 		}
 		return 1
 	}
+	for _, q := range st.Queues {
+		first += 1 - last(q)
+	}
 	slices.SortStableFunc(st.Queues, func(a, b jobs.QueueStats) int {
-		return cmp.Or(own(a)-own(b), cmp.Compare(b.Waiting()+b.Processing, a.Waiting()+a.Processing))
+		return cmp.Or(last(a)-last(b), cmp.Compare(b.Waiting()+b.Processing, a.Waiting()+a.Processing))
 	})
-	for _, q := range st.Queues[jobs.MaxQueues:] {
+	few := max(first, jobs.MaxQueues)
+	for _, q := range st.Queues[few:] {
 		addMore(st, q)
 	}
-	st.Queues = st.Queues[:jobs.MaxQueues]
+	st.Queues = st.Queues[:few]
 }
 
 func addMore(st *jobs.Stats, q jobs.QueueStats) {
@@ -72,7 +86,7 @@ func tellable(name string) bool {
 	return name != "" && len(name) <= jobs.MaxQueueName && utf8.ValidString(name)
 }
 
-func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
+func (s *Store) queueStats(ctx context.Context, st *jobs.Stats, served served) error {
 	t := s.tables.Layout.Table()
 	due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
 	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
@@ -96,11 +110,11 @@ func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 			return nil
 		}
 		if st.Queues = append(st.Queues, q); len(st.Queues) > 10*jobs.MaxQueues {
-			s.keepFew(st)
+			keepFew(st, served)
 		}
 		return nil
 	}, statement)
-	s.keepFew(st)
+	keepFew(st, served)
 	if err != nil {
 		return fmt.Errorf("counting the jobs of queues: %w", err)
 	}
@@ -154,12 +168,17 @@ func (s *Store) foreignOf(ctx context.Context, q *jobs.QueueStats, where string,
 	return nil
 }
 
-func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
-	paused, err := s.pausedQueues(ctx)
-	if err != nil {
-		return err
+// served says which queues are paused, and how many live workers listen to each.
+type served struct {
+	paused  map[string]bool
+	workers map[string]int
+}
+
+func (s *Store) served(ctx context.Context) (v served, err error) {
+	if v.paused, err = s.pausedQueues(ctx); err != nil {
+		return v, err
 	}
-	listening := map[string]int{}
+	v.workers = map[string]int{}
 	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var list string
 		if err := r.Scan(&list); err != nil {
@@ -170,27 +189,32 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 			queues = strings.Split(list, ",")
 		}
 		for _, q := range queues {
-			listening[q]++
+			v.workers[q]++
 		}
 		return nil
 	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.tables.MillisNow(),
 		workerAlive.Milliseconds()))
 	if err != nil {
-		return fmt.Errorf("reading which queues are worked: %w", err)
+		return v, fmt.Errorf("reading which queues are worked: %w", err)
 	}
+	return v, nil
+}
+
+// addTo notes it with each queue, and adds those that have no jobs.
+func (v served) addTo(st *jobs.Stats) {
+	paused, workers := maps.Clone(v.paused), maps.Clone(v.workers)
 	for i := range st.Queues {
 		q := &st.Queues[i]
-		q.Paused, q.Workers = paused[q.Queue], listening[q.Queue]
+		q.Paused, q.Workers = paused[q.Queue], workers[q.Queue]
 		delete(paused, q.Queue)
-		delete(listening, q.Queue)
+		delete(workers, q.Queue)
 	}
-	for queue := range listening { // worked but empty
-		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Workers: listening[queue], Paused: paused[queue]})
+	for queue := range workers { // worked but empty
+		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Workers: workers[queue], Paused: paused[queue]})
 		delete(paused, queue)
 	}
 	for queue := range paused {
 		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Paused: true})
 	}
 	slices.SortFunc(st.Queues, func(a, b jobs.QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
-	return nil
 }
