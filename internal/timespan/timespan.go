@@ -21,31 +21,36 @@ func Parse(text string) (time.Duration, error) {
 	case !found:
 		days, rest = "", text
 	}
-	var total time.Duration
-	if days != "" {
-		n, err := strconv.ParseFloat(days, 64)
-		if errors.Is(err, strconv.ErrRange) || n > maxDays || n < -maxDays {
-			return 0, outOfRange(text)
-		}
-		if err != nil || math.IsNaN(n) {
-			return 0, refusal(text)
-		}
-		total = time.Duration(n * 24 * float64(time.Hour))
+	whole, err := ofDays(text, days)
+	if err != nil || rest == "" {
+		return whole, err
 	}
-	if rest != "" {
-		d, err := time.ParseDuration(rest)
-		if err != nil && tooMany.MatchString(rest) {
-			return 0, outOfRange(text)
-		}
-		if err != nil {
-			return 0, refusal(text)
-		}
-		total += d
-	}
-	if total > maxDays*24*time.Hour || total < -maxDays*24*time.Hour {
+	d, err := time.ParseDuration(rest)
+	if err != nil && tooMany.MatchString(rest) {
 		return 0, outOfRange(text)
 	}
-	return total, nil
+	if err != nil {
+		return 0, refusal(text)
+	}
+	if total := whole + d; total <= maxDays*24*time.Hour && total >= -maxDays*24*time.Hour {
+		return total, nil
+	}
+	return 0, outOfRange(text)
+}
+
+// ofDays reads the days of text, of which it may have none.
+func ofDays(text, days string) (time.Duration, error) {
+	if days == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(days, 64)
+	if errors.Is(err, strconv.ErrRange) || n > maxDays || n < -maxDays {
+		return 0, outOfRange(text)
+	}
+	if err != nil || math.IsNaN(n) {
+		return 0, refusal(text)
+	}
+	return time.Duration(n * 24 * float64(time.Hour)), nil
 }
 
 // maxDays is about a hundred years.

@@ -22,7 +22,7 @@ func (s redisStore) name() string { return "redis" }
 // flush removes the site's keys: by FLUSHDB where the database is the cache's
 // own, else by their prefix. Sessions and queues may live beside them.
 func (s redisStore) flush(ctx context.Context, r *Report) error {
-	return s.with(ctx, func(c redis.UniversalClient) error {
+	return s.with(func(c redis.UniversalClient) error {
 		if !s.h.options.RedisIsOurs {
 			return s.flushPrefixes(ctx, c, r)
 		}
@@ -60,7 +60,7 @@ func (s redisStore) expired(_ context.Context, r *Report) error {
 }
 
 func (s redisStore) forget(ctx context.Context, keys []string, r *Report) error {
-	return s.with(ctx, func(c redis.UniversalClient) error {
+	return s.with(func(c redis.UniversalClient) error {
 		for _, prefix := range s.Prefixes {
 			full := make([]string, len(keys))
 			for i, key := range keys {
@@ -75,7 +75,7 @@ func (s redisStore) forget(ctx context.Context, keys []string, r *Report) error 
 }
 
 func (s redisStore) forgetPrefixes(ctx context.Context, prefixes []string, r *Report) error {
-	return s.with(ctx, func(c redis.UniversalClient) error { return s.scan(ctx, c, prefixes, r) })
+	return s.with(func(c redis.UniversalClient) error { return s.scan(ctx, c, prefixes, r) })
 }
 
 var errNoPrefix = errors.New("the CMS gives its keys in Redis no prefix, so they cannot be distinguished from " +
@@ -143,7 +143,7 @@ func glob(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 }
 
-func (s redisStore) with(ctx context.Context, do func(redis.UniversalClient) error) error {
+func (s redisStore) with(do func(redis.UniversalClient) error) error {
 	o := s.h.redis
 	if o == nil {
 		var err error

@@ -134,8 +134,8 @@ func readZip(ctx context.Context, r io.Reader, visit func(Entry, io.Reader) erro
 		if err != nil {
 			return fmt.Errorf("reading the archive: %w", err)
 		}
-		err = visitOne(ctx, Entry{file.Name, int64(file.UncompressedSize64), file.Modified, private(file.Mode())}, content,
-			visit)
+		e := Entry{file.Name, int64(file.UncompressedSize64), file.Modified, private(file.Mode())}
+		err = visitOne(ctx, e, content, visit)
 		if err = errors.Join(err, content.Close()); err != nil {
 			return err
 		}
