@@ -24,8 +24,8 @@ type source struct {
 
 func (s source) dir() string { return path.Dir(s.path) }
 func (s source) test() bool {
-	return strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "internal/jobs/jobstest/") ||
-		strings.HasPrefix(s.path, "internal/jobs/tables/tablestest/")
+	return strings.HasSuffix(s.path, "_test.go") || slices.Contains([]string{"internal/jobs/jobstest",
+		"internal/jobs/tables/tablestest", "internal/storage/storagetest", "internal/handlers/mail/smtptest"}, s.dir())
 }
 
 // sources parses every Go file of the module.
@@ -109,7 +109,7 @@ var rules = []rule{
 	{below: "internal/timespan", std: true},
 	{below: "internal/answers", std: true},
 	{below: "internal/redact", std: true},
-	{below: "config", may: []string{"internal/cms", "internal/timespan"}},
+	{below: "config", may: []string{"internal/cms", "internal/jobs", "internal/timespan"}},
 	{below: "internal/memory", std: true},
 	{below: "migrations", may: []string{}},
 	{below: "templates", may: []string{}},

@@ -76,7 +76,7 @@ var wordExceptions = []struct{ path, word, text, reason string }{
 	{"internal/handlers/backup/dump/dump.go", "kind", "", "the kind of an object of a database: table, view …"},
 	{"internal/handlers/media/", "house", "house-large.jpg", "the name of a picture"},
 	{"internal/handlers/sitemap/options_test.go", "state", "", "a column of a shop"},
-	{"internal/storage/s3_test.go", "sidecar", "--sidecar", "a flag of versitygw"},
+	{"internal/storage/storagetest/server.go", "sidecar", "--sidecar", "a flag of versitygw"},
 	{"internal/handlers/backup/repository/s3_test.go", "sidecar", "--sidecar", "a flag of versitygw"},
 	{"deploy/compose/cms.sql", "he", "", "sample content"},
 	{"config/", `\w+\(s\).?`, "(s)", "http(s), and a text of the decoder that is cut off"},

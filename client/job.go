@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -14,8 +15,11 @@ import (
 // Larger things belong into a file or a table that the payload names.
 const MaxPayload = 1 << 20
 
-// maxWord is how many bytes a type, a queue, a unique key and an id may have.
+// maxWord is how many bytes a type, a queue, a unique key and an id may have each.
 const maxWord = 191
+
+// queueName is what the service takes as the name of a queue.
+var queueName = regexp.MustCompile(`^[\w.:/-]{1,191}$`)
 
 // Errors that callers may look for with errors.Is.
 var (
@@ -90,9 +94,13 @@ func (e encoded) check() error {
 	if e.Type == "" {
 		return invalid("it needs a type, for example sitemap.generate")
 	}
-	for _, word := range []string{e.Type, e.Queue, e.UniqueKey, e.ID} {
+	if e.Queue != "" && !queueName.MatchString(e.Queue) {
+		return invalid("the name of a queue has 1 to %d letters, digits and signs of . : / _ -, and %.60q is none",
+			maxWord, e.Queue)
+	}
+	for _, word := range []string{e.Type, e.UniqueKey, e.ID} {
 		if len(word) > maxWord || !utf8.ValidString(word) || strings.IndexByte(word, 0) >= 0 {
-			return invalid("type, queue, unique key and ID are UTF-8 without NUL, at most %d bytes each; %.40q is not",
+			return invalid("type, unique key and ID are UTF-8 without NUL, at most %d bytes each; %.40q is not",
 				maxWord, word)
 		}
 	}

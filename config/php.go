@@ -3,6 +3,8 @@ package config
 import (
 	"path/filepath"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // PHP says whether and how PHP's own jobs are run.
@@ -66,14 +68,14 @@ func (p PHP) check(r *report) {
 	if p.Enabled && p.Binary == "" {
 		r.add("php/binary", "the PHP program must be named, for example php8.3")
 	}
-	if p.Enabled && !queueName.MatchString(p.Connection) {
+	if p.Enabled && jobs.CheckQueue(p.Connection) != nil {
 		r.add("php/connection", "%q is no name of a queue connection", p.Connection)
 	}
 	r.atLeastFor("php/poll", p.Poll, time.Millisecond)
 	r.between("php/max_crashes", p.MaxCrashes, 1, 100)
 	for name, q := range p.Queues {
 		path := "php/queues/" + name + slash
-		if !queueName.MatchString(name) {
+		if jobs.CheckQueue(name) != nil {
 			r.add("php/queues", "%q is no name of a queue", name)
 		}
 		r.between(path+"processes", q.Processes, 0, 1000)

@@ -1,10 +1,11 @@
 package config
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Queue says how jobs are claimed, run, kept and given up.
@@ -55,14 +56,12 @@ func defaultQueue() Queue {
 	}
 }
 
-var queueName = regexp.MustCompile(`^[\w.:/-]{1,191}$`)
-
 func (q Queue) check(r *report) {
 	if len(q.Queues) == 0 {
 		r.add("queue/queues", "at least one queue must be named")
 	}
 	for _, name := range append([]string{q.Default}, q.Queues...) {
-		if !queueName.MatchString(name) {
+		if jobs.CheckQueue(name) != nil {
 			r.add("queue/queues", "%q is no name of a queue", name)
 		}
 	}
@@ -120,7 +119,7 @@ func checkKinds(kinds map[string]JobType, r *report) {
 		for _, wait := range k.Backoff {
 			r.atLeastFor(path+"backoff", wait, 0)
 		}
-		if k.Queue != "" && !queueName.MatchString(k.Queue) {
+		if k.Queue != "" && jobs.CheckQueue(k.Queue) != nil {
 			r.add(path+"queue", "%q is no name of a queue", k.Queue)
 		}
 	}

@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -392,4 +393,21 @@ func TestCallersAtOnceMakeOneJob(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestBothTakeTheSameNamesOfQueues holds the client's copy of the rule against the service's.
+func TestBothTakeTheSameNamesOfQueues(t *testing.T) {
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, "bb_"); err != nil {
+		t.Fatal(err)
+	}
+	c := newClient(t, db)
+	for _, name := range []string{"mail", "a.b:c/d_e-F9", strings.Repeat("q", 191), strings.Repeat("q", 192), "a b", "a\n",
+		"höchste", "a\x00", "{default}", "<b>", "\xff"} {
+		_, err := c.Enqueue(t.Context(), client.Job{Type: "cache.clear", Queue: name})
+		want := jobs.CheckQueue(name)
+		if (err == nil) != (want == nil) || (err == nil) == errors.Is(err, client.ErrInvalid) {
+			t.Errorf("%q: the client says %v, the service %v", name, err, want)
+		}
+	}
 }

@@ -10,17 +10,6 @@ import (
 
 const product = "../.."
 
-// testsOnly are modules that only tests of the product need and that stay all
-// the same, each with its reason.
-var testsOnly = map[string]string{
-	"github.com/chromedp/chromedp":       "the browser's tests share the site of the other tests of internal/web",
-	"github.com/emersion/go-smtp":        "the mail tests put faults into the sessions of its server",
-	"github.com/johannesboyne/gofakes3":  "the storage tests put faults into its handler",
-	"github.com/chromedp/cdproto":        "of chromedp",
-	"github.com/go-json-experiment/json": "of chromedp",
-	"github.com/ryszard/goskiplist":      "of gofakes3",
-}
-
 // modules are those of the packages that the product's packages need.
 func modules(t *testing.T, environ []string, how ...string) []string {
 	t.Helper()
@@ -44,16 +33,9 @@ func TestTheProductRequiresNothingForTestsAlone(t *testing.T) {
 		built = append(built, modules(t, []string{"GOOS=" + system, "CGO_ENABLED=0"})...)
 	}
 	tested := modules(t, nil, "-test")
-	needed := map[string]bool{}
 	for _, path := range tested {
-		needed[path] = slices.Contains(built, path)
-		if reason := testsOnly[path]; !needed[path] && reason == "" {
+		if !slices.Contains(built, path) {
 			t.Errorf("%s is needed by tests of the product alone: move them into the module checks", path)
-		}
-	}
-	for path := range testsOnly {
-		if needed[path] || !slices.Contains(tested, path) {
-			t.Errorf("%s is no exception any more: take it off the list", path)
 		}
 	}
 	for _, path := range required(t) {

@@ -3,7 +3,6 @@ package app
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/url"
 	"time"
 
@@ -31,14 +30,8 @@ func cacheHandler(registry *jobs.Registry, r *Services) error {
 		return r.CleanQueue(ctx, dryRun)
 	}, Now: r.Now, Logger: r.Log}
 	if c.Redis.Address != "" {
-		set.OpenRedis = func(ctx context.Context) (redis.UniversalClient, error) {
-			client := redis.NewClient(&redis.Options{Addr: c.Redis.Address, Username: c.Redis.Username,
-				Password: c.Redis.Password.Reveal(), DB: c.Redis.DB})
-			if err := client.Ping(ctx).Err(); err != nil {
-				return nil, errors.Join(err, client.Close())
-			}
-			return client, nil
-		}
+		set.Redis = &redis.Options{Addr: c.Redis.Address, Username: c.Redis.Username,
+			Password: c.Redis.Password.Reveal(), DB: c.Redis.DB}
 	}
 	if l.MaxSize == 0 {
 		set.Options.RotateAbove = -1

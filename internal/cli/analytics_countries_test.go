@@ -36,6 +36,7 @@ func TestWithoutTheFileOfCountriesTheServiceGoesOn(t *testing.T) {
 			t.Fatal(name, err)
 		}
 		want(t, on("enqueue", "cache.clearExpired"), 0)
+		want(t, on("config", "check"), exitUsage, "analytics.mmdb", path)
 		if found := on("doctor"); !strings.Contains(found.out, "without countries") ||
 			!strings.Contains(found.out, path) {
 			t.Errorf("%s: doctor says nothing of the file\n%s", name, found.out)
@@ -50,4 +51,5 @@ func TestWithoutTheFileOfCountriesTheServiceGoesOn(t *testing.T) {
 		t.Errorf("a good file is doubted\n%s", found.out)
 	}
 	want(t, on("analytics", "import", log), 0)
+	want(t, on("config", "check"), 0, "no fault")
 }

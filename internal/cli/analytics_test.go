@@ -3,57 +3,29 @@ package cli
 import (
 	"encoding/csv"
 	"fmt"
-	"io"
-	"net"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/emersion/go-smtp"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/smtptest"
 )
 
-// inbox is a real SMTP server that keeps what comes.
+// inbox is what a mail server was given.
 type inbox chan message
 
 type message struct{ to, text string }
 
-func (b inbox) NewSession(*smtp.Conn) (smtp.Session, error) { return &delivery{box: b}, nil }
-
-type delivery struct {
-	box inbox
-	to  []string
-}
-
-func (d *delivery) Mail(string, *smtp.MailOptions) error { return nil }
-
-func (d *delivery) Rcpt(to string, _ *smtp.RcptOptions) error { d.to = append(d.to, to); return nil }
-
-func (d *delivery) Data(r io.Reader) error {
-	text, err := io.ReadAll(r)
-	d.box <- message{strings.Join(d.to, " "), string(text)}
-	return err
-}
-
-func (d *delivery) Reset() { d.to = nil }
-
-func (d *delivery) Logout() error { return nil }
-
 func mailServer(t *testing.T) (inbox, int) {
 	t.Helper()
 	box := make(inbox, 10)
-	server := smtp.NewServer(box)
-	server.Domain = "box.test"
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	go server.Serve(listener)
-	t.Cleanup(func() { _ = server.Close() })
-	return box, listener.Addr().(*net.TCPAddr).Port
+	server := &smtptest.Server{Data: func(m smtptest.Mail) error {
+		box <- message{strings.Join(m.To, " "), string(m.Data)}
+		return nil
+	}}
+	return box, server.Listen(t)
 }
 
 // TestTheWeekArrivesByMail goes the whole way of an owner without a collector:

@@ -12,6 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
 // commandLine is one call of the program: its words, its streams, its clock.
@@ -89,6 +90,7 @@ func exitCode(err error) int {
 	var usage app.UsageError
 	var faults config.Faults
 	var database app.DatabaseError
+	var refused *ops.Refusal
 	switch {
 	case err == nil:
 		return 0
@@ -96,7 +98,8 @@ func exitCode(err error) int {
 		return exitMemory
 	case errors.Is(err, jobs.ErrStuck):
 		return exitStuck
-	case errors.As(err, &usage), errors.As(err, &faults):
+	case errors.As(err, &usage), errors.As(err, &faults),
+		errors.As(err, &refused) && errors.Is(refused, jobs.ErrInvalid):
 		return exitUsage
 	case errors.As(err, &database):
 		return exitDatabase

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 )
 
 func (a *commandLine) configCommand() *cobra.Command {
@@ -65,7 +66,8 @@ func (a *commandLine) configCheckCommand() *cobra.Command {
 		Example: "  cmsjobs --config cmsjobs.yaml config check",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.load()
+			l, err := a.load()
+			err = checkFiles(l, err)
 			var faults config.Faults
 			if errors.As(err, &faults) && a.global.json {
 				return errors.Join(a.printJSON(map[string]any{"ok": false, "faults": faults}), err)
@@ -158,4 +160,19 @@ func (a *commandLine) closing(r *app.Services) {
 	if err := r.Close(); err != nil {
 		r.Log.Debug("closing the database", "event", "database.close_failed", "error", err)
 	}
+}
+
+// checkFiles adds what is wrong with the files that the configuration names, and that
+// the service reads when it starts.
+func checkFiles(l *config.Loaded, err error) error {
+	var faults config.Faults
+	if l == nil || err != nil && !errors.As(err, &faults) {
+		return err
+	}
+	if path := l.Analytics.MMDB; path != "" {
+		if _, broken := analytics.OpenCountries(path); broken != nil {
+			return append(faults, config.Fault{Path: "analytics.mmdb", Problem: broken.Error()})
+		}
+	}
+	return err
 }

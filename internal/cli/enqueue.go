@@ -96,6 +96,10 @@ func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
 		if !r.Config.Queue.Enabled {
 			return a.inline(c, r, entry, n)
 		}
+		limit := ops.QueueLimit{Known: r.QueueNames}
+		if err := limit.Allow(ctx, a.Now(), n.Queue); err != nil {
+			return app.UsageError{Err: err}
+		}
 		receipt, err := r.EnqueueOne(ctx, n)
 		if err != nil {
 			return err

@@ -303,7 +303,7 @@ func (a *commandLine) jobsStatsCommand() *cobra.Command {
 				if err != nil || len(s.Queues) == 0 {
 					return err
 				}
-				return a.listQueues(s.Queues)
+				return a.listQueues(s.Queues, s.MoreQueues)
 			})
 		},
 	}

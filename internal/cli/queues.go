@@ -29,13 +29,13 @@ func (a *commandLine) queuesCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.listQueues(ops.Each(stats.Queues, ops.Queue))
+				return a.listQueues(ops.Each(stats.Queues, ops.Queue), stats.MoreQueues)
 			})
 		},
 	}
 }
 
-func (a *commandLine) listQueues(queues []ops.QueueView) error {
+func (a *commandLine) listQueues(queues []ops.QueueView, more int) error {
 	cells := ops.Each(queues, func(q ops.QueueView) []string {
 		name := q.Name
 		if q.Paused {
@@ -44,6 +44,9 @@ func (a *commandLine) listQueues(queues []ops.QueueView) error {
 		return []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign),
 			display.Span(milliseconds(q.OldestMS)), strconv.Itoa(q.Workers)}
 	})
+	if more > 0 {
+		cells = append(cells, []string{display.Sprintf("and %d more {queue|queues}", more)})
+	}
 	return a.list(ops.Items[ops.QueueView]{Items: queues}, []string{"QUEUE", "QUEUED", "DELAYED", "PROCESSING",
 		"PHP'S OWN", "OLDEST", "WORKERS"}, cells, "No queues.")
 }

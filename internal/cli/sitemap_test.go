@@ -2,8 +2,6 @@ package cli
 
 import (
 	"encoding/xml"
-	"io"
-	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/jmoiron/sqlx"
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
 )
 
 // sampleSite seeds a site in a folder and opens its database.
@@ -33,19 +31,14 @@ func sampleSite(t *testing.T) (dir string, db *sqlx.DB) {
 // behind: made, found unchanged, made smaller, and withdrawn.
 func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 	dir, db := sampleSite(t)
-	backend := s3mem.New()
-	if err := backend.CreateBucket("site"); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(gofakes3.New(backend, gofakes3.WithoutVersioning()).Server())
-	t.Cleanup(server.Close)
+	bucket := storagetest.New(t)
 	on := func(args ...string) result {
 		t.Helper()
 		return call(t, nil, append([]string{"--cms", dir, "--set", "sitemap.target=s3", "--set", "sitemap.dir=maps",
 			"--set", "sitemap.gzip=true", "--set", "sitemap.per_file=100",
-			"--set", "storage.s3.bucket=site", "--set", "storage.s3.endpoint=" + server.URL, "--set",
+			"--set", "storage.s3.bucket=" + bucket.Name, "--set", "storage.s3.endpoint=" + bucket.URL, "--set",
 			"storage.s3.path_style=true",
-			"--set", "storage.s3.access_key=key", "--set", "storage.s3.secret_key=secret"}, args...)...)
+			"--set", "storage.s3.access_key=" + storagetest.Key, "--set", "storage.s3.secret_key=" + storagetest.Secret}, args...)...)
 	}
 	work := func(wants string) {
 		t.Helper()
@@ -61,14 +54,14 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 			Loc string `xml:"loc"`
 		} `xml:"sitemap"`
 	}{}
-	if err := xml.Unmarshal([]byte(object(t, backend, "maps/sitemap.xml")), &index); err != nil ||
+	if err := xml.Unmarshal(bucket.Read("maps/sitemap.xml"), &index); err != nil ||
 		len(index.Maps) != 6 {
 		t.Fatalf("%+v, %v", index, err)
 	}
 	for _, m := range index.Maps {
 		name := strings.TrimPrefix(m.Loc, "https://demo.example/")
-		if text := object(t, backend, "maps/"+name); !strings.Contains(text, "<urlset") ||
-			object(t, backend, "maps/"+name+".gz") == "" {
+		if text := string(bucket.Read("maps/" + name)); !strings.Contains(text, "<urlset") ||
+			len(bucket.Read("maps/"+name+".gz")) == 0 {
 			t.Errorf("%s is %.80s", name, text)
 		}
 	}
@@ -85,23 +78,9 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 	want(t, on("sitemap", "check"), 0)
 	db.MustExec("INSERT INTO settings (key, value) VALUES ('sitemap_enabled', '0')")
 	work("sitemap_enabled is 0")
-	objects, err := backend.ListBucket("site", nil, gofakes3.ListBucketPage{})
-	if err != nil || len(objects.Contents) != 0 {
-		t.Errorf("%v is left, %v", objects, err)
+	if left := bucket.Keys(); len(left) != 0 {
+		t.Errorf("%v is left", left)
 	}
-}
-
-func object(t *testing.T, backend gofakes3.Backend, key string) string {
-	t.Helper()
-	o, err := backend.GetObject("site", key, nil)
-	if err != nil {
-		t.Fatalf("%s: %v", key, err)
-	}
-	text, err := io.ReadAll(o.Contents)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(text)
 }
 
 // TestAFailedSitemapIsToldToTheAdministrators holds what happens when all

@@ -2,12 +2,14 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -27,6 +29,9 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 		{"failed retry --cause nope", exitNotFound, "no job to retry fits"},
 		{"failed delete --type nope --yes", exitNotFound, "no job to delete fits"},
 		{"pause nosuchqueue", exitNotFound, "known are"},
+		{"pause höchste --force", exitUsage, "letters, digits"},
+		{"enqueue cache.clear --queue höchste", exitUsage, "letters, digits"},
+		{"work --once --queue höchste", exitUsage, "no name of a queue"},
 		{"jobs list --limit -5", exitUsage, "from 1"},
 		{"failed list --limit 0", exitUsage, "from 1"},
 		{"mail log --limit many", exitUsage, "from 1"},
@@ -46,6 +51,16 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 	want(t, call(t, nil, dsn, "pause", "nosuchqueue", "--force"), 0, "Paused")
 	want(t, call(t, nil, dsn, "continue", "nosuchqueue"), 0)
 	want(t, call(t, nil, dsn, "pause", "cmsjobs"), 0, "Paused")
+
+	db := openSQLite(t, dsn)
+	for i := range jobs.MaxQueues + 3 {
+		db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, '{}', 0, 1, 1)",
+			fmt.Sprintf("tenant-%d", i))
+	}
+	want(t, call(t, nil, dsn, "enqueue", "cache.clear", "--queue", "one-more"), exitUsage, "There are 200 queues")
+	want(t, call(t, nil, dsn, "enqueue", "cache.clear", "--queue", "tenant-1"), 0, "Enqueued")
+	want(t, call(t, nil, dsn, "pause", "one-more", "--force"), exitUsage, "There are 200 queues")
+	want(t, call(t, nil, dsn, "queues"), 0, "more queues")
 }
 
 // Rows of jobs and of failed_jobs are numbered each by itself: a number that

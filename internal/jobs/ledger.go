@@ -128,7 +128,13 @@ type Stats struct {
 	AverageDuration time.Duration
 	// Oldest is how long the longest waiting due job has waited.
 	Oldest time.Duration
+	// Queues are at most MaxQueues that have jobs, those that workers empty and the
+	// largest ones first to be among them, and besides those that are paused or worked.
 	Queues []QueueStats
+	// MoreQueues counts the others. More are their jobs together, which the figures above
+	// contain.
+	MoreQueues int
+	More       QueueStats
 }
 
 // QueueStats are the figures of one queue.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -14,6 +15,26 @@ import (
 // MaxPayload is how large a payload may be, in bytes. Larger things belong
 // into a file or a table that the payload names.
 const MaxPayload = 1 << 20
+
+// Bounds of queues: what a name may have, and how many of them are distinguished. Rows of
+// more queues than that are counted together, and no request or command makes more.
+const (
+	MaxQueueName = 191 // bytes, which every table of ours has space for
+	MaxQueues    = 200
+)
+
+var queueName = regexp.MustCompile(fmt.Sprintf(`^[\w.:/-]{1,%d}$`, MaxQueueName))
+
+// CheckQueue says whether name is one that a queue may have: settings, requests,
+// commands, schedules, and the clients in Go and PHP all keep to it. Rows of other
+// programs may have others; no worker claims from them.
+func CheckQueue(name string) error {
+	if queueName.MatchString(name) {
+		return nil
+	}
+	return fmt.Errorf("the name of a queue has 1 to %d letters, digits and signs of . : / _ -, and %.60q is none",
+		MaxQueueName, name)
+}
 
 // Spec is a job to be enqueued. Kind.Of makes one; the methods return a changed
 // copy, so that calls can be chained:
@@ -76,14 +97,16 @@ func (n Spec) WithMetadata(metadata any) Spec {
 
 // Check says what is wrong with the job, before it reaches a table.
 func (n Spec) Check() error {
-	words := []string{n.Type, n.Queue, n.UniqueKey, n.UUID}
+	words := []string{n.Type, n.UniqueKey, n.UUID}
 	switch {
 	case n.err != nil:
 		return n.err
 	case n.Type == "":
 		return errors.New("a job needs a type, for example sitemap.generate")
+	case n.Queue != "" && CheckQueue(n.Queue) != nil:
+		return CheckQueue(n.Queue)
 	case slices.ContainsFunc(words, func(s string) bool { return len(s) > 191 }):
-		return fmt.Errorf("type, queue, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Type)
+		return fmt.Errorf("type, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Type)
 	case len(n.Data)+len(n.Metadata) > MaxPayload:
 		return tooLarge(n.Type, len(n.Data)+len(n.Metadata))
 	case !isJSON(n.Data):
@@ -91,8 +114,7 @@ func (n Spec) Check() error {
 	case !isJSON(n.Metadata):
 		return fmt.Errorf("the metadata of %s is not JSON in UTF-8", n.Type)
 	case slices.ContainsFunc(words, func(s string) bool { return !word(s) }):
-		return fmt.Errorf("type, queue, unique key and UUID of a job are UTF-8 without NUL; those of %q are not",
-			n.Type)
+		return fmt.Errorf("type, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Type)
 	case n.Delay < 0 || n.MaxAttempts < 0:
 		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Type)
 	}

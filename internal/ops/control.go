@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -51,10 +52,8 @@ type Control struct {
 // knows is refused before any is paused, unless force is set: most are mistyped,
 // and a pause of them would stop nothing.
 func (c Control) Pause(ctx context.Context, queues []string, by string, force bool) error {
-	if !force {
-		if err := c.allKnown(ctx, queues); err != nil {
-			return err
-		}
+	if err := c.mayPause(ctx, queues, force); err != nil {
+		return err
 	}
 	for _, queue := range queues {
 		if err := c.Queues.Pause(ctx, queue, by); err != nil {
@@ -64,13 +63,20 @@ func (c Control) Pause(ctx context.Context, queues []string, by string, force bo
 	return nil
 }
 
-func (c Control) allKnown(ctx context.Context, queues []string) error {
+func (c Control) mayPause(ctx context.Context, queues []string, force bool) error {
 	known, err := c.Known(ctx)
 	if err != nil {
 		return fmt.Errorf("listing queues: %w", err)
 	}
 	for _, queue := range queues {
-		if !slices.Contains(known, queue) {
+		switch {
+		case slices.Contains(known, queue):
+		case force:
+			if err := cmp.Or(checkQueue("name", queue), notTooMany("name", known, queue)); err != nil {
+				return err
+			}
+			known = append(known, queue)
+		default:
 			return notFound("name", "No job, worker or setting knows the queue %q; known are %s. To pause it "+
 				"nevertheless, force it.",
 				redact.Clip(queue, 80), strings.Join(known, ", "))

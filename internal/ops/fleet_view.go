@@ -22,6 +22,7 @@ type StatsView struct {
 	AvgDurationMS int64       `json:"avg_duration_ms"`
 	OldestMS      int64       `json:"oldest_ms"` // how long the longest waiting due job has waited
 	Queues        []QueueView `json:"queues"`
+	MoreQueues    int         `json:"more_queues,omitempty"` // that are counted above and not listed
 }
 
 // Stats shows the figures.
@@ -30,7 +31,7 @@ func Stats(s jobs.Stats) StatsView {
 		Processing: s.Processing, Completed: s.Completed, Failed: s.Failed,
 		Cancelled: s.Cancelled, SuccessRate: s.SuccessRate, Ended: s.Ended,
 		AvgDurationMS: s.AverageDuration.Milliseconds(), OldestMS: s.Oldest.Milliseconds(),
-		Queues: Each(s.Queues, Queue)}
+		Queues: Each(s.Queues, Queue), MoreQueues: s.MoreQueues}
 }
 
 // QueueView are the figures of one queue.

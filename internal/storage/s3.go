@@ -54,6 +54,8 @@ type S3 struct {
 	client *s3.Client
 	config S3Config
 	acl    atomic.Int32 // an aclState
+	// aclHidden says that the bucket does not show ACLs.
+	aclHidden atomic.Bool
 }
 
 // NewS3 checks the configuration; it does not talk to the bucket yet.

@@ -36,7 +36,7 @@ func TestAWrongClockIsCorrectedByTheStores(t *testing.T) {
 				w.Header().Set("ETag", `"x"`)
 			}))
 			t.Cleanup(server.Close)
-			store := (&fakeS3{url: server.URL}).store(t, nil)
+			store := at(t, server.URL)
 			for i := range 5 {
 				if err := store.Put(t.Context(), fmt.Sprint("a", i), strings.NewReader("text"),
 					PutOptions{}); err != nil {
@@ -68,7 +68,7 @@ func TestAClockThatCannotBeCorrectedIsExplained(t *testing.T) {
 			`<?xml version="1.0"?><Error><Code>RequestTimeTooSkewed</Code><Message>The difference is too large.</Message></Error>`)
 	}))
 	t.Cleanup(server.Close)
-	store := (&fakeS3{url: server.URL}).store(t, nil)
+	store := at(t, server.URL)
 	err := store.Put(t.Context(), "a", strings.NewReader("text"), PutOptions{})
 	if err == nil {
 		t.Fatal("it was taken")

@@ -9,7 +9,7 @@ import (
 )
 
 func TestManyObjectsAreDeletedWithFewCalls(t *testing.T) {
-	for name, s := range map[string]*S3{"versitygw": newVersity(t), "fake": newFakeS3(t).store(t, nil)} {
+	for name, s := range map[string]*S3{"versitygw": newVersity(t), "proxy": newFaultyS3(t).store(t, nil)} {
 		t.Run(name, func(t *testing.T) {
 			var keys []string
 			for i := range 25 {
@@ -37,10 +37,10 @@ func TestManyObjectsAreDeletedWithFewCalls(t *testing.T) {
 }
 
 func TestADeletionIsOneCallForAThousand(t *testing.T) {
-	f := newFakeS3(t)
+	f := newFaultyS3(t)
 	s := f.store(t, nil)
 	var calls atomic.Int64
-	f.breaks(func(http.ResponseWriter, *http.Request) bool { calls.Add(1); return false })
+	f.Break(func(http.ResponseWriter, *http.Request) bool { calls.Add(1); return false })
 	keys := make([]string, 2500)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("k%d", i)
@@ -51,12 +51,12 @@ func TestADeletionIsOneCallForAThousand(t *testing.T) {
 }
 
 func TestAStoreWithoutTheCallDeletesOneByOne(t *testing.T) {
-	f := newFakeS3(t)
+	f := newFaultyS3(t)
 	s := f.store(t, nil)
 	if err := s.Put(t.Context(), "a", strings.NewReader("x"), PutOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	f.breaks(func(w http.ResponseWriter, r *http.Request) bool {
+	f.Break(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPost && r.URL.Query().Has("delete") {
 			w.WriteHeader(http.StatusNotImplemented)
 			return true

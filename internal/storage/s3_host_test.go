@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
 )
 
 // The bucket's name in the host (bucket.s3.test), as AWS wants it: all requests, uploads in
@@ -15,10 +17,11 @@ import (
 func TestTheBucketsNameIsInTheHost(t *testing.T) {
 	byPath := newVersity(t)
 	c := byPath.config
-	server := fmt.Sprintf("127.0.0.1:%d", versity.port)
+	server := strings.TrimPrefix(byPath.config.Endpoint, "http://")
+	_, port, _ := net.SplitHostPort(server)
 	var mu sync.Mutex
 	var dialled []string
-	c.PathStyle, c.Endpoint = false, fmt.Sprintf("http://%s:%d", virtualDomain, versity.port)
+	c.PathStyle, c.Endpoint = false, fmt.Sprintf("http://%s:%s", storagetest.VirtualDomain, port)
 	c.Dial = func(ctx context.Context, network, address string) (net.Conn, error) {
 		mu.Lock()
 		defer mu.Unlock()
@@ -45,7 +48,7 @@ func TestTheBucketsNameIsInTheHost(t *testing.T) {
 		t.Errorf("left are %v", got)
 	}
 	noLeftovers(t, s)
-	want := fmt.Sprintf("%s.%s:%d", c.Bucket, virtualDomain, versity.port)
+	want := fmt.Sprintf("%s.%s:%s", c.Bucket, storagetest.VirtualDomain, port)
 	if len(dialled) == 0 || slices.ContainsFunc(dialled, func(a string) bool { return a != want }) {
 		t.Errorf("connections went to %v, want %s", dialled, want)
 	}

@@ -3,16 +3,11 @@ package storage
 import (
 	"bytes"
 	"context"
-	"errors"
 	"io"
-	"log"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,42 +16,22 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
 )
 
-// fakeS3 is an S3 API in this process, with a switch for faults before it.
-type fakeS3 struct {
-	url string
-	// fault sees each request and says whether it answered it itself.
-	fault atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
+// faultyS3 is a bucket of a real server, behind a proxy with a switch for faults.
+type faultyS3 struct{ *storagetest.Bucket }
+
+func newFaultyS3(t *testing.T) faultyS3 {
+	t.Helper()
+	return faultyS3{storagetest.New(t)}
 }
 
-func newFakeS3(t *testing.T) *fakeS3 {
+func (f faultyS3) store(t *testing.T, change func(*S3Config)) *S3 {
 	t.Helper()
-	backend := s3mem.New()
-	if err := backend.CreateBucket("bucket"); err != nil {
-		t.Fatal(err)
-	}
-	api := gofakes3.New(backend, gofakes3.WithoutVersioning()).Server()
-	f := &fakeS3{}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if fault := f.fault.Load(); fault != nil && (*fault)(w, r) {
-			return
-		}
-		api.ServeHTTP(w, r)
-	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.Start()
-	t.Cleanup(server.Close)
-	f.url = server.URL
-	return f
-}
-
-func (f *fakeS3) store(t *testing.T, change func(*S3Config)) *S3 {
-	t.Helper()
-	c := S3Config{Bucket: "bucket", Prefix: "/site/backups/", Endpoint: f.url, PathStyle: true, AccessKey: "key",
-		SecretKey: "secret"}
+	c := S3Config{Bucket: f.Name, Prefix: "/site/backups/", Endpoint: f.URL, PathStyle: true,
+		AccessKey: storagetest.Key, SecretKey: storagetest.Secret}
 	if change != nil {
 		change(&c)
 	}
@@ -67,105 +42,37 @@ func (f *fakeS3) store(t *testing.T, change func(*S3Config)) *S3 {
 	return s
 }
 
-func (f *fakeS3) breaks(fault func(http.ResponseWriter, *http.Request) bool) { f.fault.Store(&fault) }
+// at is a store at an address where the test answers itself.
+func at(t *testing.T, url string) *S3 {
+	t.Helper()
+	s, err := NewS3(S3Config{Bucket: "bucket", Prefix: "/site/backups/", Endpoint: url, PathStyle: true,
+		AccessKey: "key", SecretKey: "secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
 
 // cut ends the connection in the middle of whatever it was doing.
 func cut(http.ResponseWriter) bool {
 	panic(http.ErrAbortHandler)
 }
 
-var versity struct {
-	sync.Once
-	port int
-	err  error
-	// stdin stays referenced: were it collected, its end would end the server.
-	stdin io.Closer
-}
-
-// newVersity returns an empty bucket of a versitygw process, which checks
-// signatures. One process serves the whole test run.
+// newVersity is an empty bucket, straight at the server.
 func newVersity(t *testing.T) *S3 {
 	t.Helper()
-	versity.Do(func() { versity.port, versity.err = startVersity() })
-	if versity.err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no versitygw: %v", versity.err)
-		}
-		t.Skipf("no versitygw: %v", versity.err)
-	}
-	bucket := strings.ToLower("b" + strconv.FormatInt(time.Now().UnixNano(), 36))
-	s, err := NewS3(S3Config{Bucket: bucket, Endpoint: "http://127.0.0.1:" + strconv.Itoa(versity.port),
-		PathStyle: true, AccessKey: "tester", SecretKey: "tester-secret"})
+	b := storagetest.New(t)
+	s, err := NewS3(S3Config{Bucket: b.Name, Endpoint: b.Server, PathStyle: true, AccessKey: storagetest.Key,
+		SecretKey: storagetest.Secret})
 	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: &bucket}); err != nil {
 		t.Fatal(err)
 	}
 	return s
 }
 
-// supervise ends the server and removes its folder when our end of its
-// standard input closes, however this process ends.
-const supervise = `dir=$1; shift; "$@" >"$dir/log" 2>&1 & pid=$!; read -r _; kill -9 $pid; wait $pid 2>/dev/null; rm -rf "$dir"`
-
-// virtualDomain is where the server looks for buckets' names in the host.
-const virtualDomain = "s3.test"
-
-func startVersity() (int, error) {
-	program, err := exec.LookPath("versitygw")
-	if err != nil {
-		out, goErr := exec.Command("go", "env", "GOPATH").Output()
-		if goErr != nil {
-			return 0, errors.Join(err, goErr)
-		}
-		if program, err = exec.LookPath(filepath.Join(strings.TrimSpace(string(out)), "bin", "versitygw")); err != nil {
-			return 0, errors.New("go install github.com/versity/versitygw/cmd/versitygw@v1.8.0")
-		}
-	}
-	dir, err := os.MkdirTemp("", "cmsjobs-versitygw-")
-	if err != nil {
-		return 0, err
-	}
-	for _, sub := range []string{"data", "meta"} {
-		if err := os.Mkdir(filepath.Join(dir, sub), 0o700); err != nil {
-			return 0, err
-		}
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
-	}
-	port := listener.Addr().(*net.TCPAddr).Port
-	listener.Close()
-	address := "127.0.0.1:" + strconv.Itoa(port)
-	cmd := exec.Command("/bin/sh", "-c", supervise, "sh", dir, program, "--quiet", "--port", address,
-		"--access", "tester", "--secret", "tester-secret", "--virtual-domain", virtualDomain, "posix", "--sidecar",
-		filepath.Join(dir, "meta"), filepath.Join(dir, "data"))
-	if versity.stdin, err = cmd.StdinPipe(); err != nil {
-		return 0, err
-	}
-	if err := cmd.Start(); err != nil {
-		return 0, err
-	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		c, err := net.Dial("tcp", address)
-		if err == nil {
-			return port, c.Close()
-		}
-		if time.Now().After(deadline) {
-			text, _ := os.ReadFile(filepath.Join(dir, "log"))
-			return 0, errors.Join(err, errors.New(string(text)))
-		}
-	}
-}
-
 func (s *S3) unfinished(ctx context.Context) (left []string, err error) {
 	out, err := s.client.ListMultipartUploads(ctx, &s3.ListMultipartUploadsInput{Bucket: aws.String(s.config.Bucket)})
-	if err = s.failed("listing", "", err); errors.Is(err, ErrNotFound) {
-		return nil, nil // gofakes3's way to say "none"
-	}
-	if err != nil {
+	if err = s.failed("listing", "", err); err != nil {
 		return nil, err
 	}
 	for _, u := range out.Uploads {
@@ -175,10 +82,10 @@ func (s *S3) unfinished(ctx context.Context) (left []string, err error) {
 }
 
 func TestAPartThatIsRefusedOnceIsSentAgain(t *testing.T) {
-	f := newFakeS3(t)
+	f := newFaultyS3(t)
 	s := f.store(t, nil)
 	var refused, cuts atomic.Int32
-	f.breaks(func(w http.ResponseWriter, r *http.Request) bool {
+	f.Break(func(w http.ResponseWriter, r *http.Request) bool {
 		switch {
 		case r.URL.Query().Get("partNumber") == "2" && refused.Add(1) == 1:
 			w.WriteHeader(http.StatusServiceUnavailable)
@@ -206,10 +113,10 @@ func TestAnUploadThatCannotEndIsAborted(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			f := newFakeS3(t)
+			f := newFaultyS3(t)
 			s := f.store(t, nil)
 			put(t, s, "k", "former")
-			f.breaks(func(w http.ResponseWriter, r *http.Request) bool {
+			f.Break(func(w http.ResponseWriter, r *http.Request) bool {
 				if breaks(r) {
 					w.WriteHeader(http.StatusForbidden)
 					return true
@@ -219,7 +126,7 @@ func TestAnUploadThatCannotEndIsAborted(t *testing.T) {
 			if err := s.Put(t.Context(), "k", bytes.NewReader(make([]byte, 20<<20)), PutOptions{}); err == nil {
 				t.Error("the upload succeeded")
 			}
-			f.breaks(func(http.ResponseWriter, *http.Request) bool { return false })
+			f.Break(nil)
 			if got := read(t, s, "k"); got != "former" {
 				t.Errorf("the former object holds %.20q", got)
 			}
@@ -229,20 +136,19 @@ func TestAnUploadThatCannotEndIsAborted(t *testing.T) {
 }
 
 func TestABrokenDownloadIsResumed(t *testing.T) {
-	f := newFakeS3(t)
+	f := newFaultyS3(t)
 	s := f.store(t, nil)
 	want := strings.Repeat("0123456789abcdef", 1<<16)
 	put(t, s, "k", want)
 	var gets atomic.Int32
-	f.breaks(func(w http.ResponseWriter, r *http.Request) bool {
+	f.Break(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method != http.MethodGet || gets.Add(1) > 1 {
 			return false
 		}
-		w.Header().Set("Content-Length", strconv.Itoa(len(want)))
-		info := fetchHead(t, f.url+r.URL.Path)
-		w.Header().Set("ETag", info.Get("ETag"))
-		w.Header().Set("Last-Modified", info.Get("Last-Modified"))
-		io.WriteString(w, want[:300_000])
+		whole := httptest.NewRecorder()
+		f.Forward(whole, r)
+		maps.Copy(w.Header(), whole.Header())
+		_, _ = w.Write(whole.Body.Bytes()[:300_000])
 		return cut(w)
 	})
 	if got := read(t, s, "k"); got != want {
@@ -251,16 +157,6 @@ func TestABrokenDownloadIsResumed(t *testing.T) {
 	if gets.Load() != 2 {
 		t.Errorf("%d requests, want one and its continuation", gets.Load())
 	}
-}
-
-func fetchHead(t *testing.T, url string) http.Header {
-	resp, err := http.Head(url)
-	if err != nil {
-		t.Error(err)
-		return http.Header{}
-	}
-	resp.Body.Close()
-	return resp.Header
 }
 
 func TestWrongCredentialsSayWhatToDo(t *testing.T) {
@@ -287,7 +183,7 @@ func TestWrongCredentialsSayWhatToDo(t *testing.T) {
 }
 
 func TestSweepAbortsForgottenUploads(t *testing.T) {
-	for _, s := range []*S3{newFakeS3(t).store(t, nil), newVersity(t)} {
+	for _, s := range []*S3{newFaultyS3(t).store(t, nil), newVersity(t)} { // with and without a prefix
 		if _, err := s.client.CreateMultipartUpload(t.Context(), &s3.CreateMultipartUploadInput{
 			Bucket: aws.String(s.config.Bucket), Key: aws.String(s.full("a/k"))}); err != nil {
 			t.Fatal(err)
@@ -341,7 +237,7 @@ func TestConnectionsAreKeptForManyReaders(t *testing.T) {
 	}
 	server.Start()
 	t.Cleanup(server.Close)
-	store := (&fakeS3{url: server.URL}).store(t, nil)
+	store := at(t, server.URL)
 	var group sync.WaitGroup
 	for range readers {
 		group.Go(func() {

@@ -122,7 +122,7 @@ func residentGrowth(t *testing.T, do func()) int64 {
 
 // A page may be large, an object larger: only what is read as a whole is bounded.
 func TestObjectsAreNotBounded(t *testing.T) {
-	f := newFakeS3(t)
+	f := newFaultyS3(t)
 	s := f.store(t, nil)
 	if err := s.Put(t.Context(), "large", io.LimitReader(zeros{}, 3*maxAnswer), PutOptions{}); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,10 @@ func TestAStalledStoreEnds(t *testing.T) {
 		"an object": {server.URL + "?x-id=GetObject", time.Hour, 50 * time.Millisecond},
 	} {
 		client := &http.Client{Transport: &boundedTransport{base: newTransport(nil), answer: c.answer, stall: c.stall}}
-		request, err := http.NewRequestWithContext(context.Background(), http.MethodGet, c.url, nil)
+		// Without the bounds the context's own end comes first, which is another error.
+		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

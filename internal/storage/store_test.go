@@ -16,7 +16,7 @@ import (
 // stores are all implementations; each test of this file runs on each.
 func stores(t *testing.T, run func(t *testing.T, s Store)) {
 	t.Run("local", func(t *testing.T) { run(t, newLocal(t)) })
-	t.Run("gofakes3", func(t *testing.T) { run(t, newFakeS3(t).store(t, nil)) })
+	t.Run("proxy", func(t *testing.T) { run(t, newFaultyS3(t).store(t, nil)) })
 	t.Run("versitygw", func(t *testing.T) { run(t, newVersity(t)) })
 }
 

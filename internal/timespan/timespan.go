@@ -1,7 +1,10 @@
 package timespan
 
 import (
+	"errors"
 	"fmt"
+	"math"
+	"regexp"
 	"strconv"
 	"strings"
 	"time"
@@ -18,22 +21,46 @@ func Parse(text string) (time.Duration, error) {
 	case !found:
 		days, rest = "", text
 	}
-	var total time.Duration
-	if days != "" {
-		n, err := strconv.ParseFloat(days, 64)
-		if err != nil || n > 36500 || n < -36500 {
-			return 0, refusal(text)
-		}
-		total = time.Duration(n * 24 * float64(time.Hour))
+	whole, err := ofDays(text, days)
+	if err != nil || rest == "" {
+		return whole, err
 	}
-	if rest != "" {
-		d, err := time.ParseDuration(rest)
-		if err != nil {
-			return 0, refusal(text)
-		}
-		total += d
+	d, err := time.ParseDuration(rest)
+	if err != nil && tooMany.MatchString(rest) {
+		return 0, outOfRange(text)
 	}
-	return total, nil
+	if err != nil {
+		return 0, refusal(text)
+	}
+	if total := whole + d; total <= maxDays*24*time.Hour && total >= -maxDays*24*time.Hour {
+		return total, nil
+	}
+	return 0, outOfRange(text)
+}
+
+// ofDays reads the days of text, of which it may have none.
+func ofDays(text, days string) (time.Duration, error) {
+	if days == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseFloat(days, 64)
+	if errors.Is(err, strconv.ErrRange) || n > maxDays || n < -maxDays {
+		return 0, outOfRange(text)
+	}
+	if err != nil || math.IsNaN(n) {
+		return 0, refusal(text)
+	}
+	return time.Duration(n * 24 * float64(time.Hour)), nil
+}
+
+// maxDays is about a hundred years.
+const maxDays = 36500
+
+// tooMany is what time.ParseDuration refuses only because the number is too large.
+var tooMany = regexp.MustCompile(`^[-+]?([0-9]+(\.[0-9]*)?(ns|us|µs|μs|ms|s|m|h))+$`)
+
+func outOfRange(text string) error {
+	return fmt.Errorf("%q is out of range: a length of time is at most %dd (100 years)", text, maxDays)
 }
 
 func refusal(text string) error {

@@ -2,8 +2,8 @@ package web_test
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
-	"iter"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -24,7 +22,7 @@ import (
 // browser is a person at Debian's chromium.
 type browser struct {
 	t    testing.TB
-	ctx  context.Context
+	page *chromium
 	base string
 
 	mu     sync.Mutex
@@ -44,32 +42,39 @@ func newBrowser(t testing.TB, s *site) *browser {
 		t.Skip("no chromium here")
 	}
 	base, _ := serve(t, s)
-	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.ExecPath(program),
-		chromedp.UserDataDir(t.TempDir()), chromedp.NoSandbox, chromedp.DisableGPU,
-		chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1280, 900))
-	allocator, endAllocator := chromedp.NewExecAllocator(context.Background(), options...)
-	ctx, end := chromedp.NewContext(allocator)
-	t.Cleanup(func() { end(); endAllocator() })
-	b := &browser{t: t, ctx: ctx, base: base}
-	if err := chromedp.Do(ctx); err != nil { // the first run starts it, and its context ends it
-		t.Fatal(err)
-	}
-	go b.hear(chromedp.Console(ctx))
+	b := &browser{t: t, base: base}
+	b.page = startChromium(t, program, b.hear)
 	return b
 }
 
-// hear collects what a console shows in red, until the browser ends.
-func (b *browser) hear(messages iter.Seq2[chromedp.ConsoleMessage, error]) {
-	for m, err := range messages {
-		if err != nil {
-			return
-		}
-		if m.Type == "error" || m.Type == chromedp.ConsoleException || m.Type == "assert" {
-			b.mu.Lock()
-			b.faults = append(b.faults, m.Text+" "+m.URL)
-			b.mu.Unlock()
-		}
+// hear collects what a console shows in red.
+func (b *browser) hear(method string, params json.RawMessage) {
+	var e struct {
+		Type  string // of a call to console
+		Args  []struct{ Value, Description any }
+		Entry struct{ Level, Text, URL string }
+		Fault struct {
+			Text      string
+			Exception struct{ Description string }
+		} `json:"exceptionDetails"`
 	}
+	if json.Unmarshal(params, &e) != nil {
+		return
+	}
+	text := ""
+	switch {
+	case method == "Runtime.consoleAPICalled" && (e.Type == "error" || e.Type == "assert"):
+		text = fmt.Sprint(e.Args)
+	case method == "Runtime.exceptionThrown":
+		text = e.Fault.Text + " " + e.Fault.Exception.Description
+	case method == "Log.entryAdded" && e.Entry.Level == "error":
+		text = e.Entry.Text + " " + e.Entry.URL
+	default:
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.faults = append(b.faults, text)
 }
 
 func (b *browser) quietConsole() {
@@ -81,46 +86,58 @@ func (b *browser) quietConsole() {
 	}
 }
 
-func (b *browser) do(actions ...chromedp.Action[chromedp.Void]) {
+// within gives one thing that the browser does its time.
+func (b *browser) within(do func(ctx context.Context) error) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	if err := chromedp.Do(ctx, actions...); err != nil {
+	if err := do(ctx); err != nil {
 		b.t.Fatalf("%v\n%s", err, b.main())
 	}
 }
 
 // main is what the page shows, for complaints.
 func (b *browser) main() string {
-	ctx, cancel := context.WithTimeout(b.ctx, 10*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	text, err := chromedp.Run(ctx,
-		chromedp.Evaluate[string](`location.href + "\n" + document.querySelector("main")?.innerText`))
-	if err != nil {
+	var text string
+	if err := b.page.evaluate(ctx, `location.href + "\n" + document.querySelector("main")?.innerText`, &text); err != nil {
 		return err.Error()
 	}
 	return text
 }
 
 // eval evaluates an expression in the page.
-func eval[T any](b *browser, expression string, how ...chromedp.EvaluateOption) T {
+func eval[T any](b *browser, expression string) (value T) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, how...))
-	if err != nil {
-		b.t.Fatalf("%.200s: %v", expression, err)
-	}
+	b.within(func(ctx context.Context) error {
+		if err := b.page.evaluate(ctx, expression, &value); err != nil {
+			return fmt.Errorf("%.200s: %w", expression, err)
+		}
+		return nil
+	})
 	return value
+}
+
+// fill writes a text into a field, in place of what it has.
+func (b *browser) fill(selector, text string) {
+	b.t.Helper()
+	b.until(fmt.Sprintf(`(e => !!e && (e.focus(), e.value = "", true))(document.querySelector(%q))`, selector))
+	b.within(func(ctx context.Context) error {
+		return b.page.call(ctx, "Input.insertText", map[string]any{"text": text}, nil)
+	})
 }
 
 // until waits for an expression to be true, over loads of pages.
 func (b *browser) until(expression string) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	for look := time.NewTicker(30 * time.Millisecond); ; {
-		if is, err := chromedp.Run(ctx, chromedp.Evaluate[bool](expression)); err == nil && is {
+	look := time.NewTicker(30 * time.Millisecond)
+	defer look.Stop()
+	for {
+		var is bool
+		if err := b.page.evaluate(ctx, expression, &is); err == nil && is {
 			return
 		}
 		select {
@@ -133,7 +150,7 @@ func (b *browser) until(expression string) {
 
 func (b *browser) open(path string) {
 	b.t.Helper()
-	b.do(chromedp.Navigate(b.base + path))
+	b.within(func(ctx context.Context) error { return b.page.navigate(ctx, b.base+path) })
 	b.until(`document.readyState === "complete" && !!document.querySelector("main")`)
 }
 
@@ -160,7 +177,8 @@ func (b *browser) sees(text string) {
 func (b *browser) signIn(role string) {
 	b.t.Helper()
 	b.open("/admin/sign-in")
-	b.do(chromedp.SendKeys(chromedp.CSS("#name"), role), chromedp.SendKeys(chromedp.CSS("#password"), "right"))
+	b.fill("#name", role)
+	b.fill("#password", "right")
 	b.press("form button.main")
 	b.sees("Oldest wait")
 }
@@ -219,9 +237,9 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.signIn("admin")
 
 	b.open("/admin/jobs")
-	b.do(chromedp.KeyEvent("/")) // by keyboard: to the search
+	b.within(func(ctx context.Context) error { return b.page.key(ctx, "/") }) // by keyboard: to the search
 	b.until(`document.activeElement.id === "text"`)
-	b.do(chromedp.SetValue(chromedp.CSS("#text"), "2@b.example")) // in place of the slash that the driver types besides
+	b.fill("#text", "2@b.example")
 	b.press(".filter button")
 	b.sees("550 no such user 2@b.example")
 
@@ -278,12 +296,12 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	}
 
 	b.open("/admin/enqueue?type=mail.send")
-	b.do(chromedp.SendKeys(chromedp.CSS("#p-to"), "x@y.example"), chromedp.SendKeys(chromedp.CSS("#more"),
-		`{"subject":"fail"}`))
+	b.fill("#p-to", "x@y.example")
+	b.fill("#more", `{"subject":"fail"}`)
 	b.press("form.card button.main")
 	b.sees("550 no such user x@y.example")
 	b.press("main a[href$='/edit']")
-	b.do(chromedp.SetValue(chromedp.CSS("#payload"), `{"to":"x@y.example"}`))
+	b.fill("#payload", `{"to":"x@y.example"}`)
 	b.press("form.card button.main")
 	b.sees("Completed")
 	b.sees("sent to x@y.example")
@@ -325,7 +343,10 @@ func TestEveryPageIsAccessible(t *testing.T) {
 			}
 		}
 	}
-	b.do(chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile))
+	b.within(func(ctx context.Context) error {
+		return b.page.call(ctx, "Emulation.setDeviceMetricsOverride",
+			map[string]any{"width": 390, "height": 844, "deviceScaleFactor": 1, "mobile": true}, nil)
+	})
 	for _, path := range pages {
 		b.judge(string(axe), path, "phone")
 		if eval[bool](b, `document.documentElement.scrollWidth > 391`) {
@@ -349,7 +370,7 @@ func (b *browser) violations(axe string) []violation {
 	b.t.Helper()
 	eval[bool](b, axe+"; true")
 	return eval[[]violation](b,
-		`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))})))`, chromedp.EvalAwaitPromise)
+		`axe.run(document, {resultTypes: ["violations"]}).then(r => r.violations.map(v => ({ID: v.id, Impact: v.impact, Help: v.help, Nodes: v.nodes.map(n => ({HTML: n.html, FailureSummary: n.failureSummary}))})))`)
 }
 
 func serious(all []violation) []violation {
@@ -371,15 +392,14 @@ func (b *browser) picture(path, mode string) {
 	if folder == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
-	defer cancel()
-	picture, err := chromedp.Run(ctx, chromedp.FullScreenshot(80))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	var picture struct{ Data []byte }
+	b.within(func(ctx context.Context) error {
+		return b.page.call(ctx, "Page.captureScreenshot",
+			map[string]any{"format": "jpeg", "quality": 80, "captureBeyondViewport": true}, &picture)
+	})
 	name := mode + strings.NewReplacer("/", "-", "?", "-", "=", "-").Replace(strings.TrimPrefix(path, "/admin")) +
 		".jpg"
-	if err := os.WriteFile(filepath.Join(folder, name), picture, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(folder, name), picture.Data, 0o644); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -8,11 +8,14 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/audit"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 
@@ -124,8 +127,21 @@ func TestAKeyThatStandsTwiceIsRefused(t *testing.T) {
 	}
 }
 
+// TestQueuesAreBounded asks at each way into the pages: the API, a forced pause, and rows
+// that other programs write, which may have any name.
 func TestQueuesAreBounded(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
+	for _, name := range []string{"a b", "höchste", "mail\n", "<b>", "a\x00", strings.Repeat("q", 192)} {
+		body := map[string]string{"type": "cache.clear", "queue": name}
+		if a := s.admin("POST", "/api/v1/jobs", body).want(t, 422); !strings.Contains(string(a.body), `"field":"queue"`) {
+			t.Errorf("%q: %s", name, a.body)
+		}
+		s.admin("POST", "/api/v1/jobs/batch", map[string]any{"jobs": []any{body}}).want(t, 422)
+		if a := s.admin("POST", "/api/v1/queues/"+url.PathEscape(name)+"/pause?force=1", nil); a.status < 400 ||
+			a.status >= 500 {
+			t.Errorf("pausing %q: %d %s", name, a.status, a.body)
+		}
+	}
 	refused := 0
 	for i := range 230 {
 		if a := s.admin("POST", "/api/v1/jobs", fmt.Sprintf(`{"type":"cache.clear","queue":"q%d"}`,
@@ -133,20 +149,46 @@ func TestQueuesAreBounded(t *testing.T) {
 			refused++
 		}
 	}
-	if refused < 25 {
+	if refused < 25 || refused > 40 {
 		t.Errorf("%d of 230 new queues were refused", refused)
 	}
 	s.admin("POST", "/api/v1/jobs", `{"type":"cache.clear","queue":"q0"}`).want(t, 201)
+	for i := range 200 {
+		s.db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, 1, 1)",
+			fmt.Sprintf("row %d\xff", i/2), `{"type":"other"}`)
+	}
+	for i := range 60 {
+		s.db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES (?, ?, 0, 1, 1)",
+			fmt.Sprintf("tenant %d", i), `{"type":"other"}`)
+	}
+	if a := s.admin("POST", "/api/v1/queues/one-more/pause?force=1", nil); a.status != 400 {
+		t.Errorf("a pause makes one queue more: %d %s", a.status, a.body)
+	}
+	var stats ops.StatsView
+	s.admin("GET", "/api/v1/jobs/stats", nil).want(t, 200).into(t, &stats)
+	if len(stats.Queues) > jobs.MaxQueues+5 || stats.MoreQueues < 150 || stats.Waiting != int64(230-refused+1+260) {
+		t.Errorf("%d queues are listed, %d more, %d jobs wait", len(stats.Queues), stats.MoreQueues, stats.Waiting)
+	}
+	for _, q := range stats.Queues {
+		if strings.Contains(q.Name, "\uFFFD") {
+			t.Fatalf("a name that is no text is listed: %q", q.Name)
+		}
+	}
+	s.admin("GET", "/admin/queues", nil).want(t, 200)
 	text := string(s.admin("GET", "/metrics", nil).want(t, 200).body)
 	if n := strings.Count(text, "\n"); n > 1000 {
 		t.Errorf("/metrics has %d lines", n)
 	}
-	queues := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^cmsjobs_queue_jobs\{queue="([^"]+)"`).FindAllStringSubmatch(text, -1) {
+	sum, queues := 0, map[string]bool{}
+	for _, m := range regexp.MustCompile(`(?m)^cmsjobs_queue_jobs\{queue="([^"]+)",status="queued"\} (\d+)$`).
+		FindAllStringSubmatch(text, -1) {
 		queues[m[1]] = true
+		n, _ := strconv.Atoi(m[2])
+		sum += n
 	}
-	if len(queues) > 51 || !queues["other"] {
-		t.Errorf("cmsjobs_queue_jobs has %d queues; other: %t", len(queues), queues["other"])
+	if len(queues) > 51 || !queues["other"] || sum != int(stats.Queued) {
+		t.Errorf("cmsjobs_queue_jobs has %d queues, %d of %d jobs; other: %t", len(queues), sum, stats.Queued,
+			queues["other"])
 	}
 }
 

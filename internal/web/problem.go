@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -77,7 +79,8 @@ func problemOf(err error) *Problem {
 		return httpError(http.StatusRequestEntityTooLarge, "The body has more than %d bytes. Put large things into a "+
 			"file and name it.", tooLarge.Limit)
 	case errors.As(err, &throttled):
-		p = httpError(http.StatusTooManyRequests, "%s", Sentence(throttled.Error()))
+		p = httpError(http.StatusTooManyRequests, "Too many wrong sign-ins: try again in %s.",
+			throttled.RetryAfter.Round(time.Second))
 		p.retryAfter = int(math.Ceil(throttled.RetryAfter.Seconds()))
 		return p
 	case errors.Is(err, access.ErrRefused):
@@ -95,7 +98,7 @@ func problemOf(err error) *Problem {
 			"keys and the network, then try again. Cause: %s", err)
 		p.retryAfter = 30
 	case errors.As(err, &http400):
-		return httpError(http400.Code, "%s", Sentence(fmt.Sprint(http400.Message)))
+		return httpError(http400.Code, "%s.", strings.TrimSuffix(fmt.Sprint(http400.Message), "."))
 	case errors.Is(err, context.DeadlineExceeded):
 		p = httpError(http.StatusServiceUnavailable, "The answer took too long. Try again, or ask for less.")
 		p.retryAfter = 5

@@ -4,26 +4,21 @@ import (
 	"context"
 	"errors"
 	"io"
-	"log"
 	"maps"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
 )
 
 func TestOneDeadDestinationKillsNoOther(t *testing.T) {
@@ -167,22 +162,9 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 		noise[i] = byte(rand.Uint32())
 	}
 	s.write(t, "noise", string(noise)) // several parts
-	backend := s3mem.New()
-	if err := backend.CreateBucket("b"); err != nil {
-		t.Fatal(err)
-	}
-	api := gofakes3.New(backend, gofakes3.WithoutVersioning()).Server()
-	var fault atomic.Pointer[func(http.ResponseWriter, *http.Request) bool]
-	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if f := fault.Load(); f == nil || !(*f)(w, r) {
-			api.ServeHTTP(w, r)
-		}
-	}))
-	server.Config.ErrorLog = log.New(io.Discard, "", 0)
-	server.Start()
-	t.Cleanup(server.Close)
-	store, err := storage.NewS3(storage.S3Config{Bucket: "b", Prefix: "site", Endpoint: server.URL, PathStyle: true,
-		AccessKey: "k", SecretKey: "s"})
+	bucket := storagetest.New(t)
+	store, err := storage.NewS3(storage.S3Config{Bucket: bucket.Name, Prefix: "site", Endpoint: bucket.URL,
+		PathStyle: true, AccessKey: storagetest.Key, SecretKey: storagetest.Secret})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -219,14 +201,14 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 			return true
 		},
 	} {
-		fault.Store(&breaks)
+		bucket.Break(breaks)
 		s.clock.now = s.clock.now.Add(time.Hour)
 		report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
-		if err == nil || report.Status == manifest.Complete || !strings.Contains(err.Error(), "s3://b/site") ||
+		if err == nil || report.Status == manifest.Complete || !strings.Contains(err.Error(), "s3://"+bucket.Name+"/site") ||
 			strings.Contains(name, "credentials") && !strings.Contains(err.Error(), "check access key") {
 			t.Errorf("%s: %+v, %v", name, report, err)
 		}
-		fault.Store(nil)
+		bucket.Break(nil)
 		if left := slices.Collect(maps.Keys(objects(t, store))); len(left) != 2 {
 			t.Errorf("%s left %v", name, left)
 		}
@@ -244,29 +226,28 @@ func TestS3TakesBackupsOrNothing(t *testing.T) {
 // sent, what was there stays good, and what another place took stays.
 func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
-	backend := s3mem.New()
-	if err := backend.CreateBucket("b"); err != nil {
-		t.Fatal(err)
-	}
-	api := gofakes3.New(backend, gofakes3.WithoutVersioning()).Server()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if strings.Contains(r.Header.Get("Authorization"), "Credential=right/") {
-			api.ServeHTTP(w, r)
-			return
+	place := storagetest.New(t)
+	place.Break(func(w http.ResponseWriter, r *http.Request) bool { // as AWS says it
+		if strings.Contains(r.Header.Get("Authorization"), "Credential="+storagetest.Key+"/") {
+			return false
 		}
 		w.WriteHeader(http.StatusForbidden)
 		_, _ = io.WriteString(w, "<Error><Code>InvalidAccessKeyId</Code></Error>")
-	}))
-	t.Cleanup(server.Close)
+		return true
+	})
 	bucket := func(key string) storage.Store {
-		store, err := storage.NewS3(storage.S3Config{Bucket: "b", Endpoint: server.URL, PathStyle: true,
-			AccessKey: key, SecretKey: "hunter2"})
+		secret := storagetest.Secret
+		if key != storagetest.Key {
+			secret = "hunter2"
+		}
+		store, err := storage.NewS3(storage.S3Config{Bucket: place.Name, Endpoint: place.URL, PathStyle: true,
+			AccessKey: key, SecretKey: secret})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return store
 	}
-	s.c.Destinations = map[string]storage.Store{"s3": bucket("right")}
+	s.c.Destinations = map[string]storage.Store{"s3": bucket(storagetest.Key)}
 	_, good := s.backup(t, s.handler(t))
 	s.clock.now = s.clock.now.Add(time.Hour)
 
@@ -275,7 +256,7 @@ func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
 	report, err := h.Create(t.Context(), Request{Database: true, Files: true}, nil)
 	if err == nil || !strings.Contains(err.Error(), "destination s3") ||
 		!strings.Contains(err.Error(), "check access key") || strings.Contains(err.Error(), "hunter2") {
-		t.Errorf("%+v, %v", report, err)
+		t.Errorf("%v: %v", report.Status, err)
 	}
 	all, err := h.List(t.Context(), "")
 	if len(all) != 1 || all[0].Destination != "local" || err == nil ||
@@ -296,7 +277,7 @@ func TestWrongCredentialsAreNamedAndLeaveNothing(t *testing.T) {
 		t.Errorf("%+v, %v", report, err)
 	}
 
-	s.c.Destinations = map[string]storage.Store{"s3": bucket("right")}
+	s.c.Destinations = map[string]storage.Store{"s3": bucket(storagetest.Key)}
 	h = s.handler(t)
 	if all, err := h.List(t.Context(), ""); err != nil || len(all) != 1 || all[0].ID != good.ID ||
 		len(objects(t, s.c.Destinations["s3"])) != 2 {

@@ -164,7 +164,12 @@ func (r *run) tryFile(ctx context.Context, store storage.Store, key, name string
 		}
 		content, file.Size = bytes.NewReader(data), int64(len(data))
 	}
-	file.SHA256, err = r.archive.Add(manifest.FilesFolder+name, info.Modified, file.Size, content)
+	private, err := isPrivate(ctx, store, key)
+	if err != nil {
+		return file, err
+	}
+	file.SHA256, err = r.archive.AddEntry(archive.Entry{Name: manifest.FilesFolder + name, Modified: info.Modified,
+		Size: file.Size, Private: private}, content)
 	switch {
 	case err != nil && file.SHA256 == "":
 		return file, archiveError{err}
@@ -174,6 +179,16 @@ func (r *run) tryFile(ctx context.Context, store storage.Store, key, name string
 		return file, err
 	}
 	return file, fault
+}
+
+// isPrivate says that visitors may not read an object, where its store knows that.
+func isPrivate(ctx context.Context, store storage.Store, key string) (bool, error) {
+	if s, knows := store.(interface {
+		Private(ctx context.Context, key string) (bool, error)
+	}); knows {
+		return s.Private(ctx, key)
+	}
+	return false, nil
 }
 
 func changed(ctx context.Context, store storage.Store, key string, was storage.Info) bool {

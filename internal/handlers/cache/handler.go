@@ -14,9 +14,9 @@ import (
 type Config struct {
 	Site    *cms.Site
 	Options Options
-	// OpenRedis connects to the CMS's cache; nil reads the server from the
-	// CMS's config/database.php and .env. The connection is closed after each job.
-	OpenRedis func(context.Context) (redis.UniversalClient, error)
+	// Redis is the server of the CMS's cache; nil reads it from the CMS's
+	// config/database.php and .env. The connection is closed after each job.
+	Redis *redis.Options
 	// CleanQueue cleans the queue's own tables and says what it did, or with
 	// dryRun would do. Without it queue.clean is not registered.
 	CleanQueue func(ctx context.Context, dryRun bool) (any, error)
@@ -67,7 +67,7 @@ func (o Options) withDefaults() Options {
 type Handler struct {
 	site       *cms.Site
 	options    Options
-	openRedis  func(context.Context) (redis.UniversalClient, error)
+	redis      *redis.Options
 	cleanQueue func(context.Context, bool) (any, error)
 	now        func() time.Time
 	logger     *slog.Logger
@@ -75,7 +75,7 @@ type Handler struct {
 
 // New returns the handlers.
 func New(c Config) *Handler {
-	h := &Handler{site: c.Site, options: c.Options.withDefaults(), openRedis: c.OpenRedis, cleanQueue: c.CleanQueue,
+	h := &Handler{site: c.Site, options: c.Options.withDefaults(), redis: c.Redis, cleanQueue: c.CleanQueue,
 		now: c.Now, logger: c.Logger}
 	if h.logger == nil {
 		h.logger = slog.New(slog.DiscardHandler)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
@@ -21,7 +22,7 @@ func (s redisStore) name() string { return "redis" }
 // flush removes the site's keys: by FLUSHDB where the database is the cache's
 // own, else by their prefix. Sessions and queues may live beside them.
 func (s redisStore) flush(ctx context.Context, r *Report) error {
-	return s.with(ctx, func(c redis.UniversalClient) error {
+	return s.with(func(c redis.UniversalClient) error {
 		if !s.h.options.RedisIsOurs {
 			return s.flushPrefixes(ctx, c, r)
 		}
@@ -59,7 +60,7 @@ func (s redisStore) expired(_ context.Context, r *Report) error {
 }
 
 func (s redisStore) forget(ctx context.Context, keys []string, r *Report) error {
-	return s.with(ctx, func(c redis.UniversalClient) error {
+	return s.with(func(c redis.UniversalClient) error {
 		for _, prefix := range s.Prefixes {
 			full := make([]string, len(keys))
 			for i, key := range keys {
@@ -74,7 +75,7 @@ func (s redisStore) forget(ctx context.Context, keys []string, r *Report) error 
 }
 
 func (s redisStore) forgetPrefixes(ctx context.Context, prefixes []string, r *Report) error {
-	return s.with(ctx, func(c redis.UniversalClient) error { return s.scan(ctx, c, prefixes, r) })
+	return s.with(func(c redis.UniversalClient) error { return s.scan(ctx, c, prefixes, r) })
 }
 
 var errNoPrefix = errors.New("the CMS gives its keys in Redis no prefix, so they cannot be distinguished from " +
@@ -96,8 +97,11 @@ func (s redisStore) scan(ctx context.Context, c redis.UniversalClient, prefixes 
 	return nil
 }
 
+// maxSeen bounds what a dry-run remembers: 16 MiB. Beyond it a key may count twice.
+const maxSeen = 500_000
+
 func (s redisStore) scanOne(ctx context.Context, c redis.UniversalClient, prefix string, r *Report) error {
-	seen := map[string]bool{} // a dry-run must not count a key twice that SCAN returns twice
+	seen := map[uint64]bool{} // a dry-run must not count a key twice that SCAN returns twice
 	for cursor := uint64(0); ; {
 		keys, next, err := c.Scan(ctx, cursor, glob(prefix), 1000).Result()
 		if err != nil {
@@ -105,8 +109,10 @@ func (s redisStore) scanOne(ctx context.Context, c redis.UniversalClient, prefix
 		}
 		if r.DryRun {
 			for _, key := range keys {
-				if !seen[key] {
-					seen[key] = true
+				if sum := xxhash.Sum64String(key); !seen[sum] {
+					if len(seen) < maxSeen {
+						seen[sum] = true
+					}
 					r.Keys++
 				}
 			}
@@ -137,15 +143,15 @@ func glob(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 }
 
-func (s redisStore) with(ctx context.Context, do func(redis.UniversalClient) error) error {
-	open := s.h.openRedis
-	if open == nil {
-		open = func(context.Context) (redis.UniversalClient, error) { return dialRedis(s.Redis) }
+func (s redisStore) with(do func(redis.UniversalClient) error) error {
+	o := s.h.redis
+	if o == nil {
+		var err error
+		if o, err = redisOptions(s.Redis); err != nil {
+			return fmt.Errorf("opening the CMS's Redis: %w", err)
+		}
 	}
-	c, err := open(ctx)
-	if err != nil {
-		return fmt.Errorf("opening the CMS's Redis: %w", err)
-	}
+	c := bounded(o)
 	defer c.Close()
 	if err := do(c); err != nil {
 		return fmt.Errorf("the CMS's Redis: %w", err)

@@ -23,8 +23,12 @@ const (
 	replyTime   = 30 * time.Second
 )
 
-// bounded is a client that reads no more than the bounds.
-func bounded(o *redis.Options) redis.UniversalClient {
+// bounded is a client that reads no more than the bounds. It leaves o as it is.
+func bounded(o *redis.Options) redis.UniversalClient { return boundedFor(o, replyTime) }
+
+func boundedFor(o *redis.Options, answer time.Duration) redis.UniversalClient {
+	c := *o
+	o = &c
 	dial := redis.NewDialer(o)
 	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
 		conn, err := dial(ctx, network, address)
@@ -32,7 +36,7 @@ func bounded(o *redis.Options) redis.UniversalClient {
 			return nil, err
 		}
 		b := new(replyBounds)
-		limited := outbound.Limit(conn, outbound.ReadLimits{Answer: maxReply, Time: replyTime, Inspect: b.inspect})
+		limited := outbound.Limit(conn, outbound.ReadLimits{Answer: maxReply, Time: answer, Inspect: b.inspect})
 		return &requests{LimitedConn: limited, bounds: b}, nil
 	}
 	return redis.NewClient(o)

@@ -13,8 +13,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
 )
 
-// dialRedis connects to a server as Laravel does: its URL, else its parts.
-func dialRedis(server laravel.RedisServer) (redis.UniversalClient, error) {
+// redisOptions name a server as Laravel does: its URL, else its parts.
+func redisOptions(server laravel.RedisServer) (*redis.Options, error) {
 	database, err := strconv.Atoi(server.Database)
 	if err != nil {
 		return nil, fmt.Errorf("the number of the CMS's Redis database is %q, which is no number", server.Database)
@@ -27,7 +27,7 @@ func dialRedis(server laravel.RedisServer) (redis.UniversalClient, error) {
 		if !strings.Contains(strings.TrimPrefix(strings.TrimPrefix(server.URL, "rediss://"), "redis://"), "/") {
 			o.DB = database
 		}
-		return bounded(o), nil
+		return o, nil
 	}
 	o := &redis.Options{Network: "tcp", Username: server.Username, Password: server.Password, DB: database}
 	host := strings.TrimPrefix(strings.TrimPrefix(server.Host, "unix://"), "tcp://")
@@ -39,5 +39,5 @@ func dialRedis(server laravel.RedisServer) (redis.UniversalClient, error) {
 	} else {
 		o.Addr = net.JoinHostPort(strings.Trim(host, "[]"), server.Port)
 	}
-	return bounded(o), nil
+	return o, nil
 }

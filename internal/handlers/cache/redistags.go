@@ -23,7 +23,7 @@ func (s redisStore) forgetTags(ctx context.Context, tags []string, r *Report) (t
 	if len(tags) == 0 {
 		return nil, nil
 	}
-	err = s.with(ctx, func(c redis.UniversalClient) error {
+	err = s.with(func(c redis.UniversalClient) error {
 		for _, prefix := range s.Prefixes {
 			for _, tag := range tags {
 				sorted, err := s.forgetSortedTag(ctx, c, prefix, tag, r)

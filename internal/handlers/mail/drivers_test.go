@@ -15,7 +15,7 @@ import (
 
 func TestTLSFromTheFirstByteAndTheNameWeGreetWith(t *testing.T) {
 	s := newSink(t, nil)
-	listener, err := tls.Listen("tcp", "127.0.0.1:0", s.server.TLSConfig)
+	listener, err := tls.Listen("tcp", "127.0.0.1:0", s.server.TLS)
 	if err != nil {
 		t.Fatal(err)
 	}

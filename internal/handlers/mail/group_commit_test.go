@@ -9,9 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/emersion/go-smtp"
-
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/smtptest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -111,7 +110,7 @@ func TestTwoRunsOfARetrySendOneMail(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			s := newSink(t, nil)
 			s.on(func(string) error {
-				return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "later"}
+				return &smtptest.Refusal{Code: 451, Enhanced: "4.3.0", Message: "later"}
 			}, nil)
 			h := handler(t, config(t, s, engine))
 			payload := map[string]any{"to": "a@example.net", "subject": "s", "body": "b"}

@@ -134,7 +134,7 @@ func newFleet(t *testing.T, s *sink, engine jobstest.Engine, mails int) *fleet {
 	for i := range mails {
 		db.MustExec(db.Rebind("INSERT INTO todo VALUES (?, 'open', 0)"), i)
 	}
-	leaf := s.server.TLSConfig.Certificates[0].Leaf
+	leaf := s.server.TLS.Certificates[0].Leaf
 	roots := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: leaf.Raw})
 	return &fleet{t, db, workerOrder{Driver: db.Driver, DSN: db.DSN, Port: s.port, Roots: string(roots), Of: 1,
 		Slots: 4}}

@@ -17,8 +17,8 @@ import (
 	"time"
 
 	gomail "github.com/emersion/go-message/mail"
-	"github.com/emersion/go-smtp"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/smtptest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -232,7 +232,7 @@ func TestWhoIsSuppressedGetsNothing(t *testing.T) {
 }
 
 func TestFiveHundredRecipients(t *testing.T) {
-	s := newSink(t, func(s *smtp.Server) { s.MaxRecipients = 80 })
+	s := newSink(t, func(s *smtptest.Server) { s.MaxRecipients = 80 })
 	h := handler(t, config(t, s, jobstest.SQLite))
 	var to []string
 	for i := range 500 {

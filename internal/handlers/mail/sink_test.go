@@ -8,8 +8,6 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
-	"io"
-	"log"
 	"log/slog"
 	"math/big"
 	"net"
@@ -17,10 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/emersion/go-sasl"
-	"github.com/emersion/go-smtp"
-
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/smtptest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/templates"
@@ -36,11 +32,10 @@ type received struct {
 	at   time.Time
 }
 
-// sink is a real SMTP server (another library than the client's) with STARTTLS
-// and AUTH, which may be asked to refuse.
+// sink is an SMTP server with STARTTLS and AUTH, which may be asked to refuse.
 type sink struct {
 	port   int
-	server *smtp.Server
+	server *smtptest.Server
 	roots  *x509.CertPool
 
 	mu       sync.Mutex
@@ -53,27 +48,16 @@ type sink struct {
 
 const user, password = "cms", "s3cret pässword"
 
-func newSink(t testing.TB, change func(*smtp.Server)) *sink {
+func newSink(t testing.TB, change func(*smtptest.Server)) *sink {
 	t.Helper()
 	certificate, roots := certify(t)
 	s := &sink{roots: roots}
-	s.server = smtp.NewServer(s)
-	s.server.Domain = "sink.test"
-	s.server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
-	s.server.MaxMessageBytes = 64 << 20
-	s.server.MaxLineLength = 4000
-	s.server.EnableSMTPUTF8 = true
-	s.server.ErrorLog = log.New(io.Discard, "", 0)
+	s.server = &smtptest.Server{TLS: &tls.Config{Certificates: []tls.Certificate{certificate}}, User: user,
+		Password: password, Hello: s.greeted, Rcpt: s.take, Data: s.keep}
 	if change != nil {
 		change(s.server)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.port = l.Addr().(*net.TCPAddr).Port
-	go s.server.Serve(l)
-	t.Cleanup(func() { s.server.Close() })
+	s.port = s.server.Listen(t)
 	return s
 }
 
@@ -100,13 +84,11 @@ func certify(t testing.TB) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key, Leaf: leaf}, roots
 }
 
-func (s *sink) NewSession(c *smtp.Conn) (smtp.Session, error) {
+func (s *sink) greeted(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.sessions++
-	s.hello = c.Hostname()
-	_, secure := c.TLSConnectionState()
-	return &session{sink: s, now: received{tls: secure}}, nil
+	s.hello = name
 }
 
 // on says what to do at RCPT and after a whole message; nil takes all.
@@ -128,58 +110,28 @@ func (s *sink) all() []received {
 	return append([]received(nil), s.got...)
 }
 
-type session struct {
-	sink *sink
-	now  received
-}
-
-func (s *session) AuthMechanisms() []string { return []string{sasl.Plain} }
-
-func (s *session) Auth(string) (sasl.Server, error) {
-	return sasl.NewPlainServer(func(_, name, pass string) error {
-		if name != user || pass != password {
-			return smtp.ErrAuthFailed
-		}
-		s.now.user = name
-		return nil
-	}), nil
-}
-
-func (s *session) Mail(from string, _ *smtp.MailOptions) error { s.now.from = from; return nil }
-
-func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if rcpt, _ := s.sink.hooks(); rcpt != nil {
-		if err := rcpt(to); err != nil {
-			return err
-		}
+func (s *sink) take(to string) error {
+	if rcpt, _ := s.hooks(); rcpt != nil {
+		return rcpt(to)
 	}
-	s.now.to = append(s.now.to, to)
 	return nil
 }
 
-func (s *session) Data(r io.Reader) error {
-	data, err := io.ReadAll(r)
-	if err != nil {
-		return err
-	}
-	got := s.now
-	got.data, got.at, got.to = data, time.Now(), append([]string(nil), s.now.to...)
-	if _, hook := s.sink.hooks(); hook != nil {
+func (s *sink) keep(m smtptest.Mail) error {
+	got := received{from: m.From, to: m.To, data: m.Data, user: m.User, tls: m.TLS, at: time.Now()}
+	if _, hook := s.hooks(); hook != nil {
 		if err := hook(got); err != nil {
 			return err
 		}
 	}
-	s.sink.mu.Lock()
-	defer s.sink.mu.Unlock()
-	s.sink.got = append(s.sink.got, got)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.got = append(s.got, got)
 	return nil
 }
 
-func (s *session) Reset()        { s.now.from, s.now.to = "", nil }
-func (s *session) Logout() error { return nil }
-
-var errNoUser = &smtp.SMTPError{Code: 550, EnhancedCode: smtp.EnhancedCode{5, 1, 1}, Message: "no such user"}
-var errLater = &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "try again later"}
+var errNoUser = &smtptest.Refusal{Code: 550, Enhanced: "5.1.1", Message: "no such user"}
+var errLater = &smtptest.Refusal{Code: 451, Enhanced: "4.3.0", Message: "try again later"}
 
 // site is a CMS without settings, on a fresh database with our tables.
 func site(t testing.TB, engine jobstest.Engine) (*cms.Site, *jobstest.Database) {

@@ -2,6 +2,7 @@ package mail
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -52,6 +53,26 @@ func TestEachTemplateWithItsExample(t *testing.T) {
 			}
 			golden(t, name, "Subject: "+c.Subject+"\n\n"+c.Text+"\n=====\n"+c.HTML)
 		})
+	}
+}
+
+// TestOneVisitorIsNoPlural is the subject of the week's mail.
+func TestOneVisitorIsNoPlural(t *testing.T) {
+	own, err := template.NewSet(templates.Mail(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n, want := range map[any]string{0: ": 0 visitors in", 1: ": 1 visitor in", 1.0: ": 1 visitor in",
+		json.Number("1"): ": 1 visitor in", 11: ": 11 visitors in"} {
+		data, err := own.Example("weekly-analytics")
+		if err != nil {
+			t.Fatal(err)
+		}
+		data["visitors"] = n
+		c, err := own.Render(t.Context(), "weekly-analytics", "", data, exampleLook)
+		if err != nil || !strings.Contains(c.Subject, want) {
+			t.Errorf("%v: %q, %v", n, c.Subject, err)
+		}
 	}
 }
 

@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"context"
 	"image"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/gen2brain/jpegn"
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
 )
 
 // tagged is EXIF data with a model, an artist and a GPS position.
@@ -73,21 +71,16 @@ func TestCopiesInOtherFormats(t *testing.T) {
 
 // The files may lie in a bucket; keys have the driver's prefix.
 func TestPicturesInABucket(t *testing.T) {
-	backend := s3mem.New()
-	if err := backend.CreateBucket("pictures"); err != nil {
-		t.Fatal(err)
-	}
-	server := httptest.NewServer(gofakes3.New(backend).Server())
-	t.Cleanup(server.Close)
+	bucket := storagetest.New(t)
 	s := newSite(t, jobstest.SQLite, Options{})
-	for key, value := range map[string]string{"media_driver": "wasabi", "media_wasabi_bucket": "pictures",
-		"media_wasabi_default_region": "eu-1",
-		"media_wasabi_root":           "top", "media_wasabi_access_key_id": "key",
-		"media_wasabi_secret_key": "secret"} {
+	for key, value := range map[string]string{"media_driver": "wasabi", "media_wasabi_bucket": bucket.Name,
+		"media_wasabi_default_region": "us-east-1",
+		"media_wasabi_root":           "top", "media_wasabi_access_key_id": storagetest.Key,
+		"media_wasabi_secret_key": storagetest.Secret} {
 		s.setting(key, value)
 	}
 	s.handler.Open = func(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
-		return storage.NewS3(storage.S3Config{Endpoint: server.URL, Region: p.Bucket.Region, Bucket: p.Bucket.Name,
+		return storage.NewS3(storage.S3Config{Endpoint: bucket.URL, Region: p.Bucket.Region, Bucket: p.Bucket.Name,
 			AccessKey: p.Bucket.AccessKey, SecretKey: p.Bucket.Secret, PathStyle: true})
 	}
 	settings, err := s.Settings(t.Context())

@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,12 +38,15 @@ type Payload struct {
 	// Channel names the one channel that this job is for. Empty: all that take
 	// the level.
 	Channel string `json:"channel,omitempty"`
+	// Passed says that a job for all channels was let through and made this one for
+	// Channel: it is not held back again.
+	Passed bool `json:"passed,omitempty"`
 	// Count is how many of the topic the message stands for.
 	Count int `json:"count,omitempty"`
 	// Digest asks for what was held back of the topic.
 	Digest bool `json:"digest,omitempty"`
-	// Immediate is never held back: the sender sees to it that it is rare. Over
-	// HTTP only administrators may set it, and Told.
+	// Immediate is never held back: the sender sees to it that it is rare. Over HTTP
+	// only administrators may set it, and the others that go around the interval.
 	Immediate bool `json:"immediate,omitempty"`
 	// SentDirectly says that Direct brought it to the chats before.
 	SentDirectly bool `json:"sent_directly,omitempty"`
@@ -77,14 +81,24 @@ func reserved(p Payload) (fields []string) {
 	if p.SentDirectly {
 		fields = append(fields, "sent_directly")
 	}
+	if p.Passed {
+		fields = append(fields, "passed")
+	}
+	if p.Digest {
+		fields = append(fields, "digest")
+	}
 	return fields
 }
 
-func (p *Payload) topic() string {
-	if p.Topic != "" {
-		return cut(p.Topic, 191)
+func (p *Payload) topic() string { return cut(cmp.Or(p.Topic, p.Title), 191) }
+
+// counted is the topic under which the message is counted: those to one channel are
+// counted beside those to all.
+func (p *Payload) counted() string {
+	if p.Channel == "" {
+		return p.topic()
 	}
-	return cut(p.Title, 191)
+	return cut(p.Channel+": "+p.topic(), 191)
 }
 
 func levelOf(level string) int {

@@ -146,6 +146,47 @@ func TestOneMessageOfATopicAnHour(t *testing.T) {
 
 // TestNobodyIsMailedWhereNobodyIsNamed: such a mail could only fail, and its
 // failure would have to be reported again.
+// TestAChannelThatIsNamedIsHeldBackToo: naming the channel is no way around the interval,
+// nor is asking for the digest; over HTTP nobody but administrators may say that a message
+// has passed.
+func TestAChannelThatIsNamedIsHeldBackToo(t *testing.T) {
+	var posts atomic.Int64
+	chat := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { posts.Add(1) }))
+	defer chat.Close()
+	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Name: "team", Type: notify.TypeGeneric, URL: chat.URL})
+	var digest jobs.Spec
+	for i := range 20 {
+		r, next, err := h.run(fmt.Sprint("u", i), notify.Send.New(notify.Payload{Title: "Again", Channel: "team"}))
+		if err != nil || r.Held != (i > 0) || i > 0 && len(next) != 1 {
+			t.Fatalf("message %d: %+v, %d jobs, %v", i, r, len(next), err)
+		}
+		if i > 0 {
+			digest = next[0]
+		}
+	}
+	if n := posts.Load(); n != 1 {
+		t.Errorf("%d of 20 messages reached the chat", n)
+	}
+	h.pass(time.Hour)
+	if r, _, err := h.run("digest", digest); err != nil || r.Channel != "team" || posts.Load() != 2 {
+		t.Errorf("the digest: %+v, %v, %d posts", r, err, posts.Load())
+	}
+	r, next, err := h.run("all", notify.Send.New(notify.Payload{Title: "Again"}))
+	if err != nil || len(next) != 1 || r.Held {
+		t.Fatalf("a message to all: %+v, %v", r, err)
+	}
+	if r, _, err := h.run("passed", next[0]); err != nil || r.Held || posts.Load() != 3 {
+		t.Errorf("what was let through is held: %+v, %v", r, err)
+	}
+	entry, _ := h.registry.Lookup("notification.send")
+	for _, field := range []string{"immediate", "passed", "digest", "sent_directly"} {
+		if got := entry.Reserved(json.RawMessage(`{"title":"t","topic":"t","` + field + `":true}`)); len(got) != 1 ||
+			got[0] != field {
+			t.Errorf("%s: reserved are %v", field, got)
+		}
+	}
+}
+
 func TestNobodyIsMailedWhereNobodyIsNamed(t *testing.T) {
 	h, _ := newTestSite(t, jobstest.SQLite, notify.Channel{Type: notify.TypeMail})
 	h.admins = nil

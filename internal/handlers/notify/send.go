@@ -1,6 +1,7 @@
 package notify
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -16,14 +17,14 @@ import (
 
 // send runs a notification.send job: for one channel, or to choose channels.
 func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
-	if p.Channel != "" {
+	if p.Channel != "" && p.Passed {
 		return h.sendTo(ctx, p)
 	}
 	if p.Digest {
 		return h.digest(ctx, job, p)
 	}
 	if p.Immediate {
-		return h.fanOut(ctx, p)
+		return h.forward(ctx, p)
 	}
 	g, err := h.gate(ctx, job.UUID, p)
 	if err != nil {
@@ -32,9 +33,17 @@ func (h *Handler) send(ctx context.Context, job jobs.Job, p Payload) error {
 	if !g.open {
 		// Each one that is held sees to it that the digest comes; the key keeps
 		// all but the first out.
-		jobs.FollowUp(ctx, Send.New(Payload{Topic: p.topic(), Digest: true, Level: p.Level, URL: p.URL}).In(
-			g.wait).Unique(g.key))
+		jobs.FollowUp(ctx, Send.New(Payload{Topic: cmp.Or(p.Topic, p.Title), Channel: p.Channel, Digest: true,
+			Level: p.Level, URL: p.URL}).In(g.wait).Unique(g.key))
 		return jobs.SetResult(ctx, Result{Held: true})
+	}
+	return h.forward(ctx, p)
+}
+
+// forward tells the channel that the message names, or makes a job for each one.
+func (h *Handler) forward(ctx context.Context, p Payload) error {
+	if p.Channel != "" {
+		return h.sendTo(ctx, p)
 	}
 	return h.fanOut(ctx, p)
 }
@@ -47,7 +56,8 @@ func (h *Handler) fanOut(ctx context.Context, p Payload) error {
 			continue
 		}
 		one := p
-		one.Channel, one.Topic, one.Digest, one.Immediate, one.SentDirectly = c.Name, p.topic(), false, false, false
+		one.Topic = p.topic()
+		one.Channel, one.Passed, one.Digest, one.Immediate, one.SentDirectly = c.Name, true, false, false, false
 		jobs.FollowUp(ctx, Send.New(one))
 		r.Channels = append(r.Channels, c.Name)
 	}
@@ -59,7 +69,7 @@ func (h *Handler) fanOut(ctx context.Context, p Payload) error {
 
 // digest tells what was held back of a topic since its last message.
 func (h *Handler) digest(ctx context.Context, job jobs.Job, p Payload) error {
-	held, err := h.takeHeld(ctx, job.UUID, p.Topic)
+	held, err := h.takeHeld(ctx, job.UUID, p.counted())
 	if err != nil {
 		return err
 	}
@@ -67,7 +77,7 @@ func (h *Handler) digest(ctx context.Context, job jobs.Job, p Payload) error {
 		return jobs.SetResult(ctx, Result{Note: "nothing was held back"})
 	}
 	p.Title, p.Message, p.Count = held.Title, held.Message, held.Count
-	return h.fanOut(ctx, p)
+	return h.forward(ctx, p)
 }
 
 type gate struct {
@@ -89,7 +99,7 @@ type row struct {
 // through and died is let through again: it has left no jobs behind.
 func (h *Handler) gate(ctx context.Context, uuid string, p Payload) (g gate, err error) {
 	now := h.c.Now()
-	err = h.locked(ctx, p.topic(), func(r *row) {
+	err = h.locked(ctx, p.counted(), func(r *row) {
 		g = gate{}
 		told := time.UnixMilli(r.ToldAt)
 		switch {
@@ -100,7 +110,7 @@ func (h *Handler) gate(ctx context.Context, uuid string, p Payload) (g gate, err
 			*r = row{ToldAt: now.UnixMilli(), ToldBy: uuid, ToldCount: 1}
 		default:
 			g.wait = max(told.Add(h.c.Interval).Sub(now), time.Second)
-			g.key = fmt.Sprintf("notify:%x:%d", sha256.Sum256([]byte(p.topic())), r.ToldAt)
+			g.key = fmt.Sprintf("notify:%x:%d", sha256.Sum256([]byte(p.counted())), r.ToldAt)
 			r.Held++
 			r.Title, r.Message = cut(p.Title, 255), cut(p.Message, 1000)
 		}

@@ -132,3 +132,42 @@ func inTransaction(db *sqlx.DB) error {
 	}
 	return tx.Commit()
 }
+
+// TestManyQueuesAreCountedTogether has 250 queues of other programs beside one small queue
+// that is paused: it stays among those that are listed, and nothing is counted twice.
+func TestManyQueuesAreCountedTogether(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			db := jobstest.Migrated(t, engine)
+			if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
+				t.Fatal(err)
+			}
+			found, err := tables.Open(t.Context(), db.DB, tables.Options{Registry: jobs.NewRegistry(),
+				DefaultQueue: "cmsjobs"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			past := history.New(found)
+			rows := []string{`('zz', '{"type":"a.b"}', 0, NULL, 1, 1)`}
+			for i := range 250 {
+				for range 2 {
+					rows = append(rows, fmt.Sprintf(`('tenant-%03d', '{"displayName":"Send","job":"x@call"}', 0, NULL, 1, 1)`, i))
+				}
+			}
+			db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES " +
+				strings.Join(rows, ", "))
+			if err := past.Pause(t.Context(), "zz", "a test"); err != nil {
+				t.Fatal(err)
+			}
+			s, err := past.Stats(t.Context())
+			if err != nil || len(s.Queues) != jobs.MaxQueues || s.MoreQueues != 51 || s.Waiting() != 501 ||
+				s.More.Waiting() != 102 {
+				t.Errorf("%d queues, %d more with %d jobs, %d jobs in all, %v", len(s.Queues), s.MoreQueues,
+					s.More.Waiting(), s.Waiting(), err)
+			}
+			if last := s.Queues[len(s.Queues)-1]; last.Queue != "zz" || !last.Paused || last.Queued != 1 {
+				t.Errorf("the paused queue is %+v", last)
+			}
+		})
+	}
+}

@@ -1,14 +1,18 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -21,13 +25,21 @@ const foreignSample = 1000
 // in long queues by a sample.
 func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 	var st jobs.Stats
-	for _, step := range []func(context.Context, *jobs.Stats) error{s.queueStats, s.addForeign, s.addWorkers,
-		s.historyStats} {
-		if err := step(ctx, &st); err != nil {
-			return st, err
-		}
+	served, err := s.served(ctx)
+	if err != nil {
+		return st, err
 	}
-	for _, q := range st.Queues {
+	if err := s.queueStats(ctx, &st, served); err != nil {
+		return st, err
+	}
+	if err := s.addForeign(ctx, &st); err != nil {
+		return st, err
+	}
+	served.addTo(&st)
+	if err := s.historyStats(ctx, &st); err != nil {
+		return st, err
+	}
+	for _, q := range append(slices.Clone(st.Queues), st.More) {
 		st.Queued, st.Delayed, st.Foreign, st.Processing = st.Queued+q.Queued, st.Delayed+q.Delayed, st.Foreign+
 			q.Foreign, st.Processing+q.Processing
 		st.Oldest = max(st.Oldest, q.Oldest)
@@ -35,7 +47,46 @@ func (s *Store) Stats(ctx context.Context) (jobs.Stats, error) {
 	return st, nil
 }
 
-func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
+// keepFew leaves jobs.MaxQueues queues, those that are worked or paused first, and counts
+// the others together: programs that write rows choose the names, and as many as they like.
+func keepFew(st *jobs.Stats, served served) {
+	if len(st.Queues) <= jobs.MaxQueues {
+		return
+	}
+	first := 0
+	last := func(q jobs.QueueStats) int {
+		if served.paused[q.Queue] || served.workers[q.Queue] > 0 {
+			return 0
+		}
+		return 1
+	}
+	for _, q := range st.Queues {
+		first += 1 - last(q)
+	}
+	slices.SortStableFunc(st.Queues, func(a, b jobs.QueueStats) int {
+		return cmp.Or(last(a)-last(b), cmp.Compare(b.Waiting()+b.Processing, a.Waiting()+a.Processing))
+	})
+	few := max(first, jobs.MaxQueues)
+	for _, q := range st.Queues[few:] {
+		addMore(st, q)
+	}
+	st.Queues = st.Queues[:few]
+}
+
+func addMore(st *jobs.Stats, q jobs.QueueStats) {
+	st.MoreQueues++
+	st.More.Queued += q.Queued
+	st.More.Delayed += q.Delayed
+	st.More.Processing += q.Processing
+	st.More.Oldest = max(st.More.Oldest, q.Oldest)
+}
+
+// tellable says that a queue's name can be shown, paused and made a figure of.
+func tellable(name string) bool {
+	return name != "" && len(name) <= jobs.MaxQueueName && utf8.ValidString(name)
+}
+
+func (s *Store) queueStats(ctx context.Context, st *jobs.Stats, served served) error {
 	t := s.tables.Layout.Table()
 	due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
 	sum := func(condition string) string { return "SUM(CASE WHEN " + condition + " THEN 1 ELSE 0 END)" }
@@ -54,9 +105,16 @@ func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 		if oldest.Valid {
 			q.Oldest = time.Duration(max(now-oldest.Int64, 0)) * time.Second
 		}
-		st.Queues = append(st.Queues, q)
+		if !tellable(q.Queue) {
+			addMore(st, q)
+			return nil
+		}
+		if st.Queues = append(st.Queues, q); len(st.Queues) > 10*jobs.MaxQueues {
+			keepFew(st, served)
+		}
 		return nil
 	}, statement)
+	keepFew(st, served)
 	if err != nil {
 		return fmt.Errorf("counting the jobs of queues: %w", err)
 	}
@@ -65,36 +123,62 @@ func (s *Store) queueStats(ctx context.Context, st *jobs.Stats) error {
 
 // addForeign takes PHP's own rows out of the waiting ones.
 func (s *Store) addForeign(ctx context.Context, st *jobs.Stats) error {
-	t := s.tables.Layout.Table()
+	var names []any
 	for i := range st.Queues {
 		q := &st.Queues[i]
-		var looked, foreign, foreignDue int64
-		due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
-		statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT "+
-			"CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
-			"FROM %s WHERE queue = ? AND %s ORDER BY id LIMIT %d) AS sample",
-			s.tables.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, s.tables.Layout.Waiting(), foreignSample)
-		if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&looked, &foreign, &foreignDue}, statement,
-			q.Queue); err != nil {
+		if err := s.foreignOf(ctx, q, "queue = ?", q.Queue); err != nil {
 			return fmt.Errorf("counting PHP's own jobs of %s: %w", q.Queue, err)
 		}
-		if looked == foreignSample {
-			waiting := q.Queued + q.Delayed
-			foreign, foreignDue = waiting*foreign/looked, waiting*foreignDue/looked
-		}
-		foreignDue = min(foreignDue, q.Queued)
-		later := min(foreign-foreignDue, q.Delayed)
-		q.Queued, q.Delayed, q.Foreign = q.Queued-foreignDue, q.Delayed-later, foreignDue+later
+		names = append(names, q.Queue)
+	}
+	if st.MoreQueues == 0 {
+		return nil
+	}
+	where := "1 = 1"
+	if len(names) > 0 {
+		where = "queue NOT IN (" + database.Marks(len(names)) + ")"
+	}
+	if err := s.foreignOf(ctx, &st.More, where, names...); err != nil {
+		return fmt.Errorf("counting PHP's own jobs of other queues: %w", err)
 	}
 	return nil
 }
 
-func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
-	paused, err := s.pausedQueues(ctx)
-	if err != nil {
+// foreignOf takes PHP's own rows out of the waiting ones of the queues that where names.
+func (s *Store) foreignOf(ctx context.Context, q *jobs.QueueStats, where string, args ...any) error {
+	t := s.tables.Layout.Table()
+	var looked, foreign, foreignDue int64
+	due := t.Due.Name + " <= " + t.Due.FromExpr(s.tables.SecondsNow())
+	statement := fmt.Sprintf("SELECT COUNT(*), COALESCE(SUM(php), 0), COALESCE(SUM(php * due), 0) FROM (SELECT "+
+		"CASE WHEN %s THEN 1 ELSE 0 END AS php, CASE WHEN %s THEN 1 ELSE 0 END AS due "+
+		"FROM %s WHERE %s AND %s ORDER BY id LIMIT %d) AS sample",
+		s.tables.Dialect.OpensWith(t.Payload, tables.PHPJob), due, t.Name, where, s.tables.Layout.Waiting(),
+		foreignSample)
+	if _, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&looked, &foreign, &foreignDue}, statement,
+		args...); err != nil {
 		return err
 	}
-	listening := map[string]int{}
+	if looked == foreignSample {
+		waiting := q.Queued + q.Delayed
+		foreign, foreignDue = waiting*foreign/looked, waiting*foreignDue/looked
+	}
+	foreignDue = min(foreignDue, q.Queued)
+	later := min(foreign-foreignDue, q.Delayed)
+	q.Queued, q.Delayed, q.Foreign = q.Queued-foreignDue, q.Delayed-later, foreignDue+later
+	return nil
+}
+
+// served says which queues are paused, and how many live workers listen to each.
+type served struct {
+	paused  map[string]bool
+	workers map[string]int
+}
+
+func (s *Store) served(ctx context.Context) (v served, err error) {
+	if v.paused, err = s.pausedQueues(ctx); err != nil {
+		return v, err
+	}
+	v.workers = map[string]int{}
 	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var list string
 		if err := r.Scan(&list); err != nil {
@@ -105,27 +189,32 @@ func (s *Store) addWorkers(ctx context.Context, st *jobs.Stats) error {
 			queues = strings.Split(list, ",")
 		}
 		for _, q := range queues {
-			listening[q]++
+			v.workers[q]++
 		}
 		return nil
 	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.tables.MillisNow(),
 		workerAlive.Milliseconds()))
 	if err != nil {
-		return fmt.Errorf("reading which queues are worked: %w", err)
+		return v, fmt.Errorf("reading which queues are worked: %w", err)
 	}
+	return v, nil
+}
+
+// addTo notes it with each queue, and adds those that have no jobs.
+func (v served) addTo(st *jobs.Stats) {
+	paused, workers := maps.Clone(v.paused), maps.Clone(v.workers)
 	for i := range st.Queues {
 		q := &st.Queues[i]
-		q.Paused, q.Workers = paused[q.Queue], listening[q.Queue]
+		q.Paused, q.Workers = paused[q.Queue], workers[q.Queue]
 		delete(paused, q.Queue)
-		delete(listening, q.Queue)
+		delete(workers, q.Queue)
 	}
-	for queue := range listening { // worked but empty
-		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Workers: listening[queue], Paused: paused[queue]})
+	for queue := range workers { // worked but empty
+		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Workers: workers[queue], Paused: paused[queue]})
 		delete(paused, queue)
 	}
 	for queue := range paused {
 		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Paused: true})
 	}
 	slices.SortFunc(st.Queues, func(a, b jobs.QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
-	return nil
 }

@@ -63,7 +63,7 @@ func All(p Ports) []web.Feature {
 		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions,
 			Failing: probes.Failing, Disabled: p.Inline != nil}),
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
-			DefaultQueue: p.DefaultQueue}),
+			DefaultQueue: p.DefaultQueue, Queues: p.Known}),
 		queues.Feature(p.Control),
 		schedules.Feature(p.Control, p.Ticker),
 		backups.Feature(p.Backups),

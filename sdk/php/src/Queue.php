@@ -41,6 +41,9 @@ class Queue
         $uuid = (string) Str::uuid();
         $payload = $this->payload($uuid, $type, $data, $options);
         $queue = $options['queue'] ?? $this->queue;
+        if (! preg_match('~^[\w.:/-]{1,191}$~D', $queue)) {
+            throw new InvalidArgumentException('The name of a queue has 1 to 191 letters, digits and signs of . : / _ -, and "' . $queue . '" is none.');
+        }
         $due = time() + max(0, (int) ($options['delay'] ?? 0));
         $this->db->table($this->table)->insert($this->isExtended() ? [
             'queue' => $queue, 'name' => $type, 'payload_json' => $payload, 'status' => 'queued', 'priority' => (int) ($options['priority'] ?? 0),

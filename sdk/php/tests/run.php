@@ -60,6 +60,13 @@ namespace {
         } catch (InvalidArgumentException $e) {
         }
     }
+    foreach (['', 'a b', "mail\n", 'höchste', str_repeat('q', 192)] as $queue) {
+        try {
+            cmsjobs_enqueue('cache.clear', [], ['queue' => $queue]);
+            exit("the queue '$queue' was accepted\n");
+        } catch (InvalidArgumentException $e) {
+        }
+    }
     $command = new CmsJobs\Laravel\Console\StatusCommand();
     $command->setLaravel($app);
     $output = new Symfony\Component\Console\Output\BufferedOutput();

@@ -22,7 +22,12 @@ type Entry struct {
 	Name     string
 	Size     int64
 	Modified time.Time
+	// Private says that others than its owner may not read it.
+	Private bool
 }
+
+// private says so by the mode in an archive.
+func private(mode fs.FileMode) bool { return mode.Perm()&0o004 == 0 }
 
 // ErrUnsafe marks an entry that no backup of ours has: a link, a device, a
 // name that leaves its folder.
@@ -88,7 +93,8 @@ func readTar(ctx context.Context, r io.Reader, visit func(Entry, io.Reader) erro
 		if h.Typeflag != tar.TypeReg {
 			return fmt.Errorf("%q is of type %q: %w", h.Name, h.Typeflag, ErrUnsafe)
 		}
-		if err := visitOne(ctx, Entry{h.Name, h.Size, h.ModTime}, t, visit); err != nil {
+		e := Entry{h.Name, h.Size, h.ModTime, private(h.FileInfo().Mode())}
+		if err := visitOne(ctx, e, t, visit); err != nil {
 			return err
 		}
 	}
@@ -128,7 +134,8 @@ func readZip(ctx context.Context, r io.Reader, visit func(Entry, io.Reader) erro
 		if err != nil {
 			return fmt.Errorf("reading the archive: %w", err)
 		}
-		err = visitOne(ctx, Entry{file.Name, int64(file.UncompressedSize64), file.Modified}, content, visit)
+		e := Entry{file.Name, int64(file.UncompressedSize64), file.Modified, private(file.Mode())}
+		err = visitOne(ctx, e, content, visit)
 		if err = errors.Join(err, content.Close()); err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"io/fs"
 	"time"
 
 	"filippo.io/age"
@@ -78,10 +79,16 @@ var ErrShort = errors.New("the file became shorter while it was read")
 // hexadecimal. An error beside a sum is the reader's, or ErrShort; without a
 // sum it is the archive's, which is lost.
 func (a *Writer) Add(name string, modified time.Time, size int64, r io.Reader) (string, error) {
+	return a.AddEntry(Entry{Name: name, Modified: modified, Size: size}, r)
+}
+
+// AddEntry is Add of an entry that may be private.
+func (a *Writer) AddEntry(e Entry, r io.Reader) (string, error) {
+	name, size := e.Name, e.Size
 	if err := checkName(name); err != nil {
 		return "", err
 	}
-	to, err := a.entry(name, modified, size)
+	to, err := a.entry(e)
 	if err != nil {
 		return "", fmt.Errorf("packing %s: %w", name, err)
 	}
@@ -97,12 +104,18 @@ func (a *Writer) Add(name string, modified time.Time, size int64, r io.Reader) (
 	return hex.EncodeToString(a.sum.Sum(nil)), readErr
 }
 
-func (a *Writer) entry(name string, modified time.Time, size int64) (io.Writer, error) {
-	if a.zip != nil {
-		return a.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: modified})
+func (a *Writer) entry(e Entry) (io.Writer, error) {
+	mode := fs.FileMode(0o644)
+	if e.Private {
+		mode = 0o600
 	}
-	h := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: size, Mode: 0o644,
-		ModTime: modified.Truncate(time.Second)}
+	if a.zip != nil {
+		h := &zip.FileHeader{Name: e.Name, Method: zip.Deflate, Modified: e.Modified}
+		h.SetMode(mode)
+		return a.zip.CreateHeader(h)
+	}
+	h := &tar.Header{Typeflag: tar.TypeReg, Name: e.Name, Size: e.Size, Mode: int64(mode),
+		ModTime: e.Modified.Truncate(time.Second)}
 	return a.tar, a.tar.WriteHeader(h)
 }
 

@@ -26,7 +26,7 @@ func (w *writer) entry(ctx context.Context, e archive.Entry, content io.Reader) 
 	case e.Name == manifest.LastEntry:
 		return manifest.DecodeEntry(content, &w.manifest)
 	case isFile && w.request.Files && w.request.wants(name):
-		return w.file(ctx, name, e.Size, content)
+		return w.file(ctx, name, e.Size, e.Private, content)
 	case w.load != nil && (strings.HasPrefix(e.Name, manifest.DatabaseFolder) ||
 		strings.HasPrefix(e.Name, manifest.RoutinesFolder)):
 		data, err := manifest.ReadEntry(e, content)
@@ -40,8 +40,8 @@ func (w *writer) entry(ctx context.Context, e archive.Entry, content io.Reader) 
 }
 
 // file writes one file. One that a web server could execute is counted only, unless
-// the request allows it.
-func (w *writer) file(ctx context.Context, name string, size int64, content io.Reader) error {
+// the request allows it. Visitors may read it afterwards if they could before.
+func (w *writer) file(ctx context.Context, name string, size int64, private bool, content io.Reader) error {
 	if !w.request.AllowExecutable && executable(name) {
 		w.done.Executable++
 		return nil
@@ -51,5 +51,5 @@ func (w *writer) file(ctx context.Context, name string, size int64, content io.R
 		return err
 	}
 	w.done.Files++
-	return store.Put(ctx, key, content, storage.PutOptions{Public: true, ExpectedSize: size})
+	return store.Put(ctx, key, content, storage.PutOptions{Public: !private, ExpectedSize: size})
 }

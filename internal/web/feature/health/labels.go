@@ -37,8 +37,13 @@ func (l *labels) of(name string) string {
 	return name
 }
 
-// fewQueues are the queues with the most jobs, and all others as one.
-func fewQueues(list []jobs.QueueStats) []jobs.QueueStats {
+// fewQueues are the queues with the most jobs, and all others as one; more are those
+// that the figures only count together.
+func fewQueues(list []jobs.QueueStats, more jobs.QueueStats) []jobs.QueueStats {
+	if more.Waiting()+more.Processing > 0 {
+		list = append(slices.Clone(list), more)
+		list[len(list)-1].Queue = otherLabel
+	}
 	if len(list) <= maxQueueLabels {
 		return list
 	}

@@ -59,7 +59,7 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 		up = 0
 	}
 	ch <- prometheus.MustNewConstMetric(q.up, prometheus.GaugeValue, up)
-	for _, s := range fewQueues(stats.Queues) {
+	for _, s := range fewQueues(stats.Queues, stats.More) {
 		for status, n := range map[string]int64{"queued": s.Queued, "delayed": s.Delayed, "processing": s.Processing,
 			"foreign": s.Foreign} {
 			ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(n), s.Queue, status)

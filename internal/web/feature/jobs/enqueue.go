@@ -150,7 +150,7 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	if err := req.MayEnqueue(entry.Type, r.Payload); err != nil {
 		return jobs.Spec{}, err
 	}
-	if err := h.queues.allow(req, r.Queue); err != nil {
+	if err := h.allowQueue(req, r.Queue); err != nil {
 		return jobs.Spec{}, err
 	}
 	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority,
@@ -169,6 +169,16 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 		return n, web.Refuse(http.StatusUnprocessableEntity, "%s", web.Sentence(err.Error()))
 	}
 	return n, nil
+}
+
+// allowQueue refuses a queue that no job may be put on.
+func (h handlers) allowQueue(req *web.Request, name string) error {
+	err := h.queues.Allow(req.Ctx(), req.Now(), name)
+	var refused *ops.Refusal
+	if errors.As(err, &refused) {
+		return web.RefuseField(http.StatusUnprocessableEntity, refused.Field, refused.Form, refused.Args...)
+	}
+	return err
 }
 
 // maxDelay bounds how far ahead a job may be: the tables' columns end in 2106.

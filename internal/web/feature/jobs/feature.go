@@ -4,6 +4,7 @@ import (
 	"embed"
 	"slices"
 
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -13,7 +14,7 @@ var files embed.FS
 
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
-	h := handlers{p, &queueNames{}}
+	h := handlers{p, &ops.QueueLimit{Known: p.Queues}}
 	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{
 		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
 		Routes: slices.Concat(h.apiRoutes(), h.runRoutes(), h.failedRoutes(), h.pageRoutes())}

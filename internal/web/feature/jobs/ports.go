@@ -20,6 +20,8 @@ type Ports struct {
 	Inline InlineExecutor
 	// DefaultQueue is the queue of types that have none.
 	DefaultQueue string
+	// Queues lists the queues that a job, worker, type or setting has.
+	Queues func(context.Context) ([]string, error)
 }
 
 // Workers lists workers.
@@ -35,5 +37,5 @@ type InlineExecutor interface {
 
 type handlers struct {
 	Ports
-	queues *queueNames
+	queues *ops.QueueLimit
 }

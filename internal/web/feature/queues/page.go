@@ -10,6 +10,7 @@ import (
 
 type queuesPageData struct {
 	Queues  []ops.QueueView
+	More    int  // queues that are not listed
 	Control bool // they can be paused here
 }
 
@@ -19,7 +20,7 @@ func (h handlers) queuesPage(req *web.Request) error {
 		return fmt.Errorf("counting jobs: %w", err)
 	}
 	return req.Show(web.PageView{Name: "queues", Live: web.LiveList, Data: queuesPageData{
-		ops.Each(st.Queues, ops.Queue), h.Control.Queues != nil}, Ready: true})
+		ops.Each(st.Queues, ops.Queue), st.MoreQueues, h.Control.Queues != nil}, Ready: true})
 }
 
 // queueNamed finds a queue's figures; an empty queue has none and is no error.
