@@ -48,7 +48,7 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 	c := backup.Config{Site: r.Site, DB: r.OwnDB, Destinations: places, Version: r.Version, Breaker: r.Breakers,
 		Orders: r.Orders, Working: r.garbage.Press,
 		Scheduled: r.scheduledJob, Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.Now, Logger: r.Log}
-	if c.Options, err = backupOptions(r.Config.Backup); err != nil {
+	if c.Options, err = backupOptions(r.Config.Backup, r.Config.Database.JobsTable); err != nil {
 		return UsageError{Err: err}
 	}
 	if dsn := r.Config.Database.DSN; dsn != "" {
@@ -149,10 +149,10 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 	return places, nil
 }
 
-func backupOptions(c config.Backup) (backup.Options, error) {
+func backupOptions(c config.Backup, jobsTable string) (backup.Options, error) {
 	o := backup.Options{
 		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables,
-		EmptyTables: c.NoRows,
+		EmptyTables: slices.Clone(c.NoRows),
 		Tool:        c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace),
 		NotifySuccess: true,
 		Retention:     retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
@@ -162,6 +162,9 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 			"off": manifest.LevelNone}[c.Verify],
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
 		Health: health.Limits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
+	}
+	if slices.Contains(o.EmptyTables, "jobs") { // whatever its name is here
+		o.EmptyTables = append(o.EmptyTables, jobsTable)
 	}
 	for _, file := range c.Identity {
 		identities, err := readIdentities(file)

@@ -80,7 +80,8 @@ func (r *Services) Close() error {
 
 func (r *Services) openSite(context.Context) (err error) {
 	c := r.Config.CMS
-	r.Site = &cms.Site{DB: r.DB, Prefix: r.Config.Database.Prefix, Root: c.Dir, Env: cms.Env{}}
+	r.Site = &cms.Site{DB: r.DB, Prefix: r.Config.Database.Prefix, Jobs: r.Config.Database.JobsTable,
+		Root: c.Dir, Env: cms.Env{}}
 	if c.Zone != "" {
 		if r.Site.FallbackZone, err = time.LoadLocation(c.Zone); err != nil {
 			return UsageError{Err: fmt.Errorf("the zone %q: %w", c.Zone, err)}
@@ -156,7 +157,7 @@ func (r *Services) openStore(ctx context.Context) error {
 	}
 	q, d := r.Config.Queue, r.Config.Database
 	o := tables.Options{
-		Prefix: d.Prefix, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
+		Prefix: d.Prefix, Table: d.JobsTable, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
 		Connection: d.Connection, Mode: tables.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
 		Logger: r.Log, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Clock: r.Now,
 		RestartedAt: func(ctx context.Context) (time.Time, error) {

@@ -62,7 +62,10 @@ func (a *commandLine) configCheckCommand() *cobra.Command {
 		Example: "  cmsjobs --config cmsjobs.yaml config check",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			_, err := a.load()
+			l, err := a.load()
+			if err == nil {
+				err = a.CheckTypes(l)
+			}
 			var faults config.Faults
 			if errors.As(err, &faults) && a.global.json {
 				return errors.Join(a.printJSON(map[string]any{"ok": false, "faults": faults}), err)

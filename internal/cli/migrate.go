@@ -56,6 +56,10 @@ func (a *commandLine) migrateUpCommand() *cobra.Command {
 				if !create {
 					return a.done("Our tables are up to date.")
 				}
+				if name := r.Config.Database.JobsTable; name != "jobs" {
+					return app.Usagef("the CMS names its jobs table %s (DB_QUEUE_TABLE): make it there, with php "+
+						"artisan queue:table and php artisan migrate", name)
+				}
 				made, err := tables.CreateTables(ctx, r.DB, layoutOf(r.Config.Database), r.Config.Database.Prefix)
 				if err != nil {
 					return app.DatabaseError{Err: err}

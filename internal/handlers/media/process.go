@@ -29,6 +29,7 @@ type Outcome struct {
 type work struct {
 	plan     plan
 	file     cms.MediaFile
+	name     cms.MediaName // of the original
 	store    storage.Store
 	modified time.Time // of the original, as the store says it
 	source   Source
@@ -47,6 +48,10 @@ func (h *Handler) process(ctx context.Context, p plan, file cms.MediaFile, force
 		return out, nil
 	}
 	w, err := h.look(ctx, p, file, force)
+	if errors.Is(err, cms.ErrElsewhere) {
+		out.Skipped = err.Error()
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -95,21 +100,39 @@ func (h *Handler) look(ctx context.Context, p plan, file cms.MediaFile, force bo
 	if err != nil {
 		return nil, err
 	}
-	info, err := store.Stat(ctx, p.place.Key(file.URL))
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, fmt.Errorf("%w in %s", storage.ErrNotFound, cmp.Or(p.place.Folder, p.place.Bucket.String()))
-	}
+	name, info, err := original(ctx, store, p.place, file.URL)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the original: %w", err)
+		return nil, err
 	}
 	if info.Size > h.Options.Limits.FileBytes {
 		return nil, fmt.Errorf("%w: %d bytes are more than %d", picture.ErrTooLarge, info.Size,
 			h.Options.Limits.FileBytes)
 	}
-	w := &work{plan: p, file: file, store: store, modified: info.Modified, force: force}
+	w := &work{plan: p, file: file, name: name, store: store, modified: info.Modified, force: force}
 	w.source = Source{Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
 	w.record, w.known = ReadRecord(file.Options)
 	return w, nil
+}
+
+// original finds a row's file, which may be named in several ways.
+func original(ctx context.Context, store storage.Store, place cms.MediaPlace, url string) (
+	cms.MediaName, storage.Info, error) {
+	names, err := place.Names(url)
+	if err != nil {
+		return cms.MediaName{}, storage.Info{}, err
+	}
+	for _, name := range names {
+		info, err := store.Stat(ctx, place.Key(name.File))
+		if err == nil {
+			return name, info, nil
+		}
+		// A name that the store refuses may be a good one in another reading.
+		if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrKey) {
+			return cms.MediaName{}, info, fmt.Errorf("looking for the original: %w", err)
+		}
+	}
+	return cms.MediaName{}, storage.Info{}, fmt.Errorf("%w in %s", storage.ErrNotFound,
+		cmp.Or(place.Folder, place.Bucket.String()))
 }
 
 // current says whether the record is of this original and this plan.
@@ -123,7 +146,7 @@ func (w *work) done(ctx context.Context) (bool, error) {
 	if w.force || !w.current() {
 		return false, nil
 	}
-	for _, want := range w.plan.renditions(w.file.URL, w.record.Width, focusOf(w.file.Options)) {
+	for _, want := range w.plan.renditions(w.name.Page, w.record.Width, focusOf(w.file.Options)) {
 		if _, there, err := w.stat(ctx, want.url); err != nil || !there {
 			return false, err
 		}
@@ -144,7 +167,7 @@ func (w *work) stat(ctx context.Context, url string) (info storage.Info, there b
 
 // read reads the original and judges its header.
 func (h *Handler) read(ctx context.Context, w *work) error {
-	data, err := readAll(ctx, w.store, w.plan.place.Key(w.file.URL), h.Options.Limits.FileBytes)
+	data, err := readAll(ctx, w.store, w.plan.place.Key(w.name.File), h.Options.Limits.FileBytes)
 	if err != nil {
 		return fmt.Errorf("reading the original: %w", err)
 	}
@@ -197,7 +220,7 @@ func (w *work) newRecord(at time.Time) Record {
 // there counts when our record vouches for it, or, where we have none, when it
 // is newer than the original: the CMS makes thumbnails too.
 func (w *work) sortOut(ctx context.Context, record *Record) (missing []wanted, err error) {
-	for _, want := range w.plan.renditions(w.file.URL, record.Width, focusOf(w.file.Options)) {
+	for _, want := range w.plan.renditions(w.name.Page, record.Width, focusOf(w.file.Options)) {
 		info, there, err := w.stat(ctx, want.url)
 		if err != nil {
 			return nil, err

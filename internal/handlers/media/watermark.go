@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path"
 	"slices"
 	"time"
 
@@ -56,7 +57,7 @@ func folderIDs(list string) []string {
 // nor is what is too large to be decoded whole.
 func (h *Handler) applyWatermark(ctx context.Context, w *work) error {
 	mark := w.plan.watermark
-	if mark == nil || picture.Stamped(w.data) || w.file.URL == mark.Source ||
+	if mark == nil || picture.Stamped(w.data) || w.name.Page == path.Clean(mark.Source) ||
 		len(mark.Folders) > 0 && !slices.Contains(mark.Folders, w.file.FolderID) {
 		return nil
 	}
@@ -65,7 +66,7 @@ func (h *Handler) applyWatermark(ctx context.Context, w *work) error {
 		return err
 	}
 	defer free()
-	file, err := readAll(ctx, w.store, w.plan.place.Key(mark.Source), h.Options.Limits.FileBytes)
+	file, err := readAll(ctx, w.store, w.plan.place.Key(path.Clean(mark.Source)), h.Options.Limits.FileBytes)
 	if err != nil {
 		return fmt.Errorf("reading the watermark: %w", err)
 	}
@@ -98,7 +99,7 @@ func (w *work) stamped(ctx context.Context, o Options, mark picture.Watermark) (
 
 // replace writes a new original and takes note of it.
 func (w *work) replace(ctx context.Context, data []byte) error {
-	key := w.plan.place.Key(w.file.URL)
+	key := w.plan.place.Key(w.name.File)
 	o := storage.PutOptions{ContentType: w.header.Format.MIME(), ExpectedSize: int64(len(data)), Public: true}
 	if err := w.store.Put(ctx, key, bytes.NewReader(data), o); err != nil {
 		return fmt.Errorf("writing the stamped original: %w", err)

@@ -22,7 +22,7 @@ func zipBeside(stage *os.Root, f *os.File, name string) error {
 	}
 	z := gzip.NewWriter(out)
 	_, err = io.Copy(z, io.NewSectionReader(f, 0, maxBytes+outputBuffer))
-	if err := errors.Join(err, z.Close(), out.Sync(), out.Close()); err != nil {
+	if err := errors.Join(err, z.Close(), readable(out), out.Sync(), out.Close()); err != nil {
 		return fmt.Errorf("compressing the sitemap: %w", err)
 	}
 	return nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -87,11 +88,11 @@ func New(c Config) (*Handler, error) {
 
 // storageURL is where a CMS that keeps its media beside itself shows them. An
 // image may also be a whole address.
-func (h *Handler) storageURL(path string) string {
-	if strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
-		return path
+func (h *Handler) storageURL(image string) string {
+	if strings.HasPrefix(image, "https://") || strings.HasPrefix(image, "http://") {
+		return image
 	}
-	return h.site.URL() + "/storage/" + cms.EscapePath(strings.TrimLeft(path, "/"))
+	return h.site.URL() + "/storage/" + cms.EscapePath(strings.TrimPrefix(path.Clean("/"+image), "/"))
 }
 
 // Register makes r run this package's types.
@@ -108,6 +109,9 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 	result, err := h.Write(ctx, p.Force, func(done, total int64, note string) { jobs.Report(ctx, done, total, note) })
 	if errors.Is(err, ErrBusy) {
 		return jobs.RetryAfter(err, 30*time.Second)
+	}
+	if errors.Is(err, ErrForeign) {
+		return jobs.Permanent(err)
 	}
 	if err == nil {
 		err = h.announce(ctx, j, result)

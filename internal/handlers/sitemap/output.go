@@ -98,8 +98,12 @@ func (s *sealer) seal(w sealing) error {
 	if w.zip {
 		err = zipBeside(s.stage, w.file, w.staged+".gz")
 	}
-	return errors.Join(err, w.file.Sync(), w.file.Close())
+	return errors.Join(err, readable(w.file), w.file.Sync(), w.file.Close())
 }
+
+// readable lets the web server read a file, whatever the umask says: it often
+// runs as another account.
+func readable(f *os.File) error { return f.Chmod(0o644) }
 
 func (s *sealer) note(err error) {
 	s.mu.Lock()

@@ -49,6 +49,9 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 		result.Removed, err = h.withdraw(ctx, p)
 		return result, err
 	}
+	if err := h.Foreign(ctx); err != nil {
+		return result, err
+	}
 	progress(0, 0, "looking for changes")
 	current, err := h.fingerprint(ctx, p)
 	if err != nil {
