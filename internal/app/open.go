@@ -39,6 +39,18 @@ func (p *Process) Open(ctx context.Context, l *config.Loaded) (*Services, error)
 	return r, nil
 }
 
+// Look opens the databases and the site only: nothing is changed, and our tables
+// may be missing.
+func (p *Process) Look(ctx context.Context, l *config.Loaded) (*Services, error) {
+	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.Logger(l.Log), Now: p.Now}
+	for _, step := range []func(context.Context) error{r.OpenDatabases, r.openSite} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, nil
+}
+
 // OpenWaiting is open for services that last: for database.start_wait it tries
 // again while the database does not answer, as after a reboot.
 func (p *Process) OpenWaiting(ctx context.Context, l *config.Loaded) (*Services, error) {

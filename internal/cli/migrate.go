@@ -141,12 +141,8 @@ func (a *commandLine) migrateDownCommand() *cobra.Command {
 				return app.Usagef("this removes all cmsjobs_* tables and what is in them; say --yes to do it")
 			}
 			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
-				p, err := migrations.Provider(r.OwnDB)
-				if err != nil {
-					return err
-				}
-				if _, err := p.DownTo(ctx, 0); err != nil {
-					return app.DatabaseError{Err: fmt.Errorf("removing our tables: %w", err)}
+				if err := migrations.Down(ctx, r.OwnDB); err != nil {
+					return app.DatabaseError{Err: err}
 				}
 				return a.done("Our tables are removed.")
 			})

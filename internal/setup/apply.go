@@ -42,7 +42,7 @@ func Command(ctx context.Context, input string, command ...string) (string, erro
 // file is in the way. tables says that the service's tables are there already.
 func (r Runner) Apply(ctx context.Context, p Plan, tables bool) (*Record, error) {
 	record := &Record{Dir: p.Dir, Way: p.Choice.Way, Name: p.Choice.Name, Account: p.Account, Program: p.Program,
-		Config: p.Config, CronLine: p.CronLine, Tables: !tables, prefix: p.Choice.Prefix}
+		Config: p.Config, CronLine: p.CronLine, Log: p.Log, Tables: !tables, prefix: p.Choice.Prefix}
 	if p.Choice.Prefix == "" {
 		record.Stop = p.Stop
 	}
@@ -248,8 +248,8 @@ func (r Runner) Remove(ctx context.Context, record *Record) error {
 			r.Say("removed %s", f.Path)
 		}
 	}
-	if record.Way == Cron {
-		errs = append(errs, removed(strings.TrimSuffix(record.at(record.Config), ".yaml")+".log"))
+	if record.Log != "" && record.Log != "/dev/null" {
+		errs = append(errs, removed(record.Log))
 	}
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("%w; the record %s stays: run setup --remove again", err, record.path)

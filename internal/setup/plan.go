@@ -34,7 +34,6 @@ type Account struct {
 type Host struct {
 	Root    bool // the program runs as the superuser
 	Account Account
-	Home    string
 	// Program is the file of this program.
 	Program string
 	// Systemd, Supervisor and Crontab say what there is to start a service.
@@ -64,10 +63,13 @@ func (h Host) Ways() []Way {
 type Site struct {
 	Dir   string
 	Owner Account // of the folder "storage", in which the service writes
-	// Public is the folder that the web server serves.
-	Public string
+	// Public is the folder that the web server serves, Logs that of the CMS's logs;
+	// "" where it has none.
+	Public, Logs string
 	// Accounts says why no account of the CMS can sign in; "" where they can.
 	Accounts string
+	// DSN is the database where the CMS's .env does not name it; "" where it does.
+	DSN string
 	// Database is its name, Prefix that of the tables; MySQL says that GRANTs of
 	// MySQL fit.
 	Database, Prefix string
@@ -77,9 +79,8 @@ type Site struct {
 	Tables []string
 	// ForeignSitemap names a sitemap.xml of another program; "" where there is none.
 	ForeignSitemap string
-	// Offer is the statement of the index that keeps claims fast; "" where it is
-	// there or not needed yet.
-	Offer string
+	// JobsRows is how many rows the jobs table has.
+	JobsRows int64
 }
 
 // Choice is what the owner decided.
@@ -113,6 +114,8 @@ type Plan struct {
 	Account Account
 	// Config is the configuration's file, Record that of what was done.
 	Config, Record string
+	// Log is the file that cron's rounds write; "" is none.
+	Log string
 	// Folders are made where they are missing.
 	Folders []string
 	Files   []File
@@ -131,6 +134,9 @@ type Plan struct {
 }
 
 var nameForm = regexp.MustCompile(`^[a-z][a-z0-9-]{0,40}$`)
+
+// manyJobs is from how many rows on the index of the jobs table is worth its cost.
+const manyJobs = 10_000
 
 // installed is where the superuser's program goes.
 const installed = "/usr/local/bin/cmsjobs"
@@ -152,7 +158,7 @@ func MakePlan(h Host, s Site, c Choice) (Plan, error) {
 		}
 	}
 	folder := path.Join(filepath.ToSlash(h.ConfigDir), "cmsjobs")
-	system := c.Way == Systemd || c.Way == Supervisor
+	system := h.Root || c.Way == Systemd || c.Way == Supervisor
 	if system {
 		folder = "/etc/cmsjobs"
 	}
@@ -188,6 +194,9 @@ func (p *Plan) way(h Host, s Site) error {
 		p.Start = [][]string{{"supervisorctl", "reread"}, {"supervisorctl", "update", name}}
 		p.Stop = [][]string{{"supervisorctl", "stop", name}, {"supervisorctl", "remove", name}}
 	case Cron:
+		if p.Log = "/dev/null"; s.Logs != "" {
+			p.Log = path.Join(filepath.ToSlash(s.Logs), name+".log")
+		}
 		p.CronLine = cronLine(*p)
 	case Compose:
 		p.Files = append(p.Files, File{Path: path.Join(path.Dir(p.Config), p.Choice.Name+".compose.yaml"), Mode: 0o600,
@@ -241,15 +250,11 @@ func (p *Plan) signIn(h Host, s Site) {
 func (p *Plan) note(h Host, s Site) {
 	if s.ForeignSitemap != "" {
 		p.Notes = append(p.Notes, fmt.Sprintf("%s was not written by cmsjobs and stays as it is: no sitemap is made. "+
-			"Move it away if cmsjobs shall make one.", s.ForeignSitemap))
+			"Move it away to let cmsjobs make one.", s.ForeignSitemap))
 	}
-	if s.Offer != "" {
-		p.Notes = append(p.Notes, p.Program+" --config "+p.Config+" migrate index   adds the index that keeps claims "+
-			"fast: "+s.Offer)
-	}
-	if grants := s.Grants(); grants != "" {
-		p.Notes = append(p.Notes, "The service uses the CMS's own database account. For an account with fewer rights, "+
-			"run this as the database's administrator and set database.dsn:\n"+grants)
+	if s.JobsRows > manyJobs {
+		p.Notes = append(p.Notes, fmt.Sprintf("%d rows are in %s. The index that keeps claims fast: %s --config %s "+
+			"migrate index", s.JobsRows, s.JobsTable, p.Program, p.Config))
 	}
 	if p.Choice.Way == Cron && p.Install == "" {
 		p.Notes = append(p.Notes, "cron starts "+h.Program+": leave the program there.")
@@ -268,8 +273,10 @@ func (p *Plan) configFile(h Host, s Site) File {
 	if p.Choice.Mail != "" {
 		fmt.Fprintf(&b, "mail:\n  admin: [%s]\n", quoted(p.Choice.Mail))
 	}
-	f := File{Path: p.Config, Mode: 0o600, Owner: p.Account, Text: b.String(), What: "the configuration"}
-	return f
+	if s.DSN != "" {
+		fmt.Fprintf(&b, "database:\n  dsn: %s\n", quoted(s.DSN))
+	}
+	return File{Path: p.Config, Mode: 0o600, Owner: p.Account, Text: b.String(), What: "the configuration"}
 }
 
 // quoted is a string of YAML in single quotes.

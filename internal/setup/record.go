@@ -24,7 +24,10 @@ type Record struct {
 	// Folders were made, the outermost first.
 	Folders  []string   `json:"folders,omitempty"`
 	CronLine string     `json:"cron_line,omitempty"`
+	Log      string     `json:"log,omitempty"`
 	Stop     [][]string `json:"stop,omitempty"`
+	// Places are folders of the site that were not there before the first jobs.
+	Places []string `json:"places,omitempty"`
 	// Tables says that the cmsjobs_* tables were not there before.
 	Tables bool `json:"tables"`
 	// Backup is the first backup, Sitemap says that the first map was made.
@@ -84,6 +87,9 @@ func (r *Record) Save() error {
 	}
 	return nil
 }
+
+// ConfigPath is where the configuration is for this program.
+func (r *Record) ConfigPath() string { return r.at(r.Config) }
 
 func (r *Record) at(path string) string { return filepath.Join(r.prefix, filepath.FromSlash(path)) }
 

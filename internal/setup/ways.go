@@ -83,8 +83,7 @@ func words(arguments ...string) string {
 // cronLine runs a round each minute. Two at once are safe. "%" ends a command of
 // cron's, so it is escaped. The name at the end is how Remove knows the line.
 func cronLine(p Plan) string {
-	log := path.Join(path.Dir(p.Config), p.Choice.Name+".log")
-	command := words(p.Program, "--config", p.Config, "tick") + " >>" + words(log) + " 2>&1"
+	command := words(p.Program, "--config", p.Config, "tick") + " >>" + words(p.Log) + " 2>&1"
 	return "* * * * * " + strings.ReplaceAll(command, "%", `\%`) + " # cmsjobs setup " + p.Choice.Name
 }
 

@@ -35,3 +35,6 @@ func refuseForeign(ctx context.Context, t target, name string) error {
 // Foreign is nil, or an ErrForeign that names the sitemap.xml of another program
 // in the place of ours.
 func (h *Handler) Foreign(ctx context.Context) error { return refuseForeign(ctx, h.target, indexName) }
+
+// Foreign is Handler.Foreign for a place that no handler has yet.
+func Foreign(ctx context.Context, t Target) error { return refuseForeign(ctx, t, indexName) }

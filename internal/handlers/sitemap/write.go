@@ -114,6 +114,15 @@ func (h *Handler) build(ctx context.Context, b *builder) error {
 	return b.complete()
 }
 
+// Remove takes the published map away. The next run makes it again.
+func (h *Handler) Remove(ctx context.Context) ([]string, error) {
+	p, err := h.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h.withdraw(ctx, p)
+}
+
 // withdraw removes the map, for a site that wants none.
 func (h *Handler) withdraw(ctx context.Context, p *plan) ([]string, error) {
 	removed, err := h.target.clear(ctx)
