@@ -113,7 +113,6 @@ var rules = []rule{
 	{below: "internal/memory", std: true},
 	{below: "migrations", may: []string{}},
 	{below: "internal/setup", may: []string{"deploy"}},
-	{below: "deploy", std: true},
 	{below: "templates", may: []string{}},
 	{below: "client", std: true},
 	{below: "worker", may: []string{"internal/jobs", "internal/jobs/tables", "internal/jobs/queue",
