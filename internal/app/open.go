@@ -197,6 +197,6 @@ func (p *Process) WithoutDatabase(l *config.Loaded) (*Services, error) {
 		return nil, err
 	}
 	return &Services{Config: l, Log: slog.New(slog.DiscardHandler), Now: p.Now, DB: db, OwnDB: db,
-		Orders: &orders.Book{DB: db, Now: p.Now},
-		Site:   &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
+		Orders: &orders.Book{DB: db, Now: p.Now}, everything: true,
+		Site: &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,15 +20,19 @@ var errNoFolder = app.UsageError{Err: errors.New("where the sitemap goes is not 
 func (a *commandLine) sitemapCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sitemap", Short: "Write and check the sitemap by hand",
 		Example: "  cmsjobs --cms /var/www/site sitemap generate\n  cmsjobs --cms /var/www/site sitemap check"}
-	var force bool
+	var force, dry bool
 	generate := &cobra.Command{Use: "generate", Short: "Write the sitemap now, without the queue",
-		Example: "  cmsjobs sitemap generate --force", Args: cobra.NoArgs,
+		Example: "  cmsjobs sitemap generate --force\n  cmsjobs sitemap generate --dry-run", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				if dry {
+					return a.previewSitemap(ctx, r)
+				}
 				return a.writeSitemap(ctx, r, force)
 			})
 		}}
 	generate.Flags().BoolVar(&force, "force", false, "also when nothing changed")
+	generate.Flags().BoolVar(&dry, "dry-run", false, "only show what would be listed, with some addresses of each table")
 	c.AddCommand(generate, &cobra.Command{Use: "check", Short: "Check the files against sitemaps.org's rules and the " +
 		"database", Example: "  cmsjobs sitemap check --json", Args: cobra.NoArgs,
 		Long: "Reads the files in the folder and reports what is wrong with them.\n\nExit codes: 0 no problems · 1 " +
@@ -47,6 +52,32 @@ func (a *commandLine) writeSitemap(ctx context.Context, r *app.Services, force b
 		return err
 	}
 	return a.printJSON(result)
+}
+
+// previewSitemap shows what a map would have; nothing is written.
+func (a *commandLine) previewSitemap(ctx context.Context, r *app.Services) error {
+	if r.Handlers.Sitemap == nil {
+		return errNoFolder
+	}
+	list, err := r.Handlers.Sitemap.Preview(ctx)
+	if err != nil {
+		return err
+	}
+	var cells [][]string
+	for _, p := range list {
+		cells = append(cells, []string{p.Model, p.Table, strconv.Itoa(p.URLs), strconv.Itoa(p.SkippedRows),
+			strings.Join(p.First, "\n")})
+	}
+	if err := a.list(list, []string{"CONTENT", "TABLE", "URLS", "SKIPPED", "FIRST"}, cells, "No content."); err != nil ||
+		a.global.json {
+		return err
+	}
+	for _, p := range list {
+		for _, s := range p.Skipped {
+			a.say("skipped: %s %s: %s", s.Table, s.ID, display.Printable(s.Reason))
+		}
+	}
+	return nil
 }
 
 func (a *commandLine) checkSitemap(ctx context.Context, r *app.Services) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -211,5 +212,9 @@ func checkKinds(_ context.Context, r *app.Services) ([]Finding, error) {
 	if len(kinds) == 0 {
 		return []Finding{warn("name the CMS's folder: cms.dir", "no type can run here")}, nil
 	}
-	return []Finding{ok("can run here: %s", strings.Join(kinds, ", "))}, nil
+	found := []Finding{ok("can run here: %s", strings.Join(kinds, ", "))}
+	for _, kind := range slices.Sorted(maps.Keys(r.Off)) {
+		found = append(found, ok("off here: %s: %s", kind, r.Off[kind]))
+	}
+	return found, nil
 }

@@ -3,6 +3,7 @@ package sitemap
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,13 +59,29 @@ func (h *Handler) plan(ctx context.Context) (*plan, error) {
 	p.publication = cmp.Or(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""),
 		settings.String("admin_title", ""), h.site.Env["APP_NAME"])
 	p.language = settings.String("locale", "en")
-	for _, m := range append(cms.Models(), h.options.Models...) {
+	models, err := h.models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range models {
 		g := p.group(m.WithDefaults())
 		if settings.Bool("sitemap_"+strings.ReplaceAll(botbleFile(m.Name), "-", "_")+"_enabled", true) {
 			p.groups = append(p.groups, g)
 		}
 	}
 	return p, nil
+}
+
+// models are the stock content and the configured one. An application without the
+// CMS's slugs has the content of its own tables only.
+func (h *Handler) models(ctx context.Context) ([]cms.Model, error) {
+	mapped := slices.ContainsFunc(h.options.Models, func(m cms.Model) bool { return m.Path != "" })
+	if mapped {
+		if slugs, err := h.site.HasTable(ctx, "slugs"); err != nil || !slugs {
+			return h.options.Models, err
+		}
+	}
+	return append(cms.Models(), h.options.Models...), nil
 }
 
 // isBotble knows the real CMS by settings that each of its versions writes.
