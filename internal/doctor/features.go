@@ -178,3 +178,23 @@ func anyObject(ctx context.Context, s storage.Store) error {
 	}
 	return nil
 }
+
+// checkSignIn says whether the CMS's accounts can sign in.
+func checkSignIn(ctx context.Context, r *app.Services) ([]Finding, error) {
+	c := r.Config.HTTP
+	if !c.Enabled || !c.CMSAccounts {
+		return nil, nil
+	}
+	missing, err := r.Site.Accounts(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case missing == "":
+		return []Finding{ok("the CMS's administrators can sign in to the page")}, nil
+	case c.AdminPassword == "" && len(c.Users) == 0:
+		return []Finding{warn("set http.admin_password", "nobody can sign in to the page: no account of the CMS can (%s), "+
+			"and the configuration has none", missing)}, nil
+	}
+	return []Finding{ok("the page's accounts are those of the configuration; no account of the CMS can sign in: %s",
+		missing)}, nil
+}
