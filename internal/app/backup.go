@@ -83,6 +83,13 @@ func (r *Services) scheduledJob(ctx context.Context, uuid string) (bool, error) 
 // a bucket, that bucket.
 func (r *Services) backupFiles() ([]fileset.Set, error) {
 	var sets []fileset.Set
+	if r.Site.Application().Other() {
+		folders, err := r.Site.Uploads()
+		for _, u := range folders {
+			sets = append(sets, fileset.Set{Label: u.Label, Store: storage.NewLazyLocal(u.Folder)})
+		}
+		return sets, err
+	}
 	if r.Site.Root != "" {
 		sets = append(sets, fileset.Set{Label: uploadsLabel, Store: storage.NewLazyLocal(r.uploads())})
 	}
@@ -139,7 +146,7 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 		}
 		places["local"] = storage.NewLazyLocal(dir)
 	}
-	if c.Profile != "own" && r.Site.Root != "" {
+	if c.Profile != "own" && r.Site.Root != "" && !r.Site.Application().Other() {
 		folder := storage.NewLazyLocal(filepath.Join(r.Site.Storage(), "app", "backup"))
 		places["botble"] = botble.New(folder, uploadsLabel, r.Site.Zone, true)
 	}

@@ -165,6 +165,12 @@ func (a *commandLine) askWay(o *setupOptions) error {
 // showPlan says what is going to happen.
 func (a *commandLine) showPlan(p setup.Plan, o *setupOptions) {
 	a.say("Plan for %s (%s), as %s:", p.Dir, p.Choice.Way, p.Account.Name)
+	if o.site.Application != "" {
+		a.say("  there is: %s", o.site.Application)
+	}
+	if o.blank {
+		a.say("  off: sitemap, pictures, publishing: the database has no tables of a CMS's content")
+	}
 	if p.Install != "" {
 		a.say("  copy this program to %s", p.Install)
 	}

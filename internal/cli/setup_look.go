@@ -52,7 +52,10 @@ func lookAtSite(ctx context.Context, r *app.Services) (s setup.Site, err error) 
 	if s.Owner, err = setup.Owner(s.Dir); err != nil {
 		return s, app.UsageError{Err: err}
 	}
-	s.Public, s.Logs = filepath.Join(s.Dir, "public"), ""
+	if s.Public, err = filepath.Abs(r.Site.Public()); err != nil {
+		return s, err
+	}
+	s.Application = string(r.Site.Application())
 	if logs := filepath.Join(s.Dir, "storage", "logs"); isFolder(logs) {
 		s.Logs = logs
 	}

@@ -45,8 +45,14 @@ func (s *Site) Table(name string) string {
 // JobsTable is the full, safe name of the CMS's jobs table.
 func (s *Site) JobsTable() string { return s.Table(cmp.Or(s.Jobs, "jobs")) }
 
-// Public is the folder that the web server serves, "" when Root is unknown.
-func (s *Site) Public() string { return s.under("public") }
+// Public is the folder that the web server serves, "" when Root is unknown: "public",
+// or the root itself where only that has the application's index.php (October, Winter).
+func (s *Site) Public() string {
+	if s.Root != "" && !s.has("public") && s.has("index.php") {
+		return s.Root
+	}
+	return s.under("public")
+}
 
 // Storage is Laravel's storage folder, "" when Root is unknown.
 func (s *Site) Storage() string { return s.under("storage") }

@@ -21,6 +21,10 @@ func checkCMS(ctx context.Context, r *app.Services) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a := r.Site.Application(); a.Other() {
+		return []Finding{ok("this is %s: its queue, backups, logs, cache, mail and webhooks are worked on; for a sitemap "+
+			"name its tables in cms.models", a)}, nil
+	}
 	if len(p.Content) == 0 {
 		return []Finding{warn("check database.dsn and database.prefix", "no tables of a CMS are in this database")}, nil
 	}

@@ -148,8 +148,12 @@ func checkFolders(_ context.Context, r *app.Services) ([]Finding, error) {
 			"cannot be worked on")}, nil
 	}
 	var found []Finding
-	for _, dir := range []string{r.Site.Public(), filepath.Join(r.Site.Public(), "storage"), r.Site.Storage(),
-		filepath.Join(r.Site.Storage(), "framework", "cache"), filepath.Join(r.Site.Storage(), "logs")} {
+	dirs := []string{r.Site.Public(), r.Site.Storage(), filepath.Join(r.Site.Storage(), "framework", "cache"),
+		filepath.Join(r.Site.Storage(), "logs")}
+	if !r.Site.Application().Other() {
+		dirs = append(dirs, filepath.Join(r.Site.Public(), "storage"))
+	}
+	for _, dir := range dirs {
 		err := tryWriting(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):

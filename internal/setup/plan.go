@@ -61,8 +61,10 @@ func (h Host) Ways() []Way {
 
 // Site is what was found out about the CMS.
 type Site struct {
-	Dir   string
-	Owner Account // of the folder "storage", in which the service writes
+	Dir string
+	// Application is what lies there, for people; "" where it is not known.
+	Application string
+	Owner       Account // of the folder "storage", in which the service writes
 	// Public is the folder that the web server serves, Logs that of the CMS's logs;
 	// "" where it has none.
 	Public, Logs string
