@@ -73,7 +73,8 @@ func traces(t *testing.T, db *jobstest.Database, folders ...string) map[string]s
 		}
 	}
 	var tables []string
-	if err := db.Select(&tables, "SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"); err != nil {
+	if err := db.Select(&tables,
+		"SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range tables {
@@ -135,7 +136,8 @@ func testSetupAndItsRemoval(t *testing.T, engine jobstest.Engine) {
 	if took > time.Minute {
 		t.Errorf("it took %s", took)
 	}
-	for _, must := range []string{"verified: restored", "http://127.0.0.1:", "sign in", "setup --remove", "GRANT SELECT", "`.`cmsjobs_runs` TO"} {
+	for _, must := range []string{"verified: restored", "http://127.0.0.1:", "sign in", "setup --remove",
+		"GRANT SELECT", "`.`cmsjobs_runs` TO"} {
 		if !strings.Contains(out, must) {
 			t.Errorf("it does not say %q:\n%s", must, out)
 		}
@@ -168,14 +170,16 @@ func TestSetupReplacesNothingForeign(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(binary, "--dsn", "sqlite:"+file, "migrate", "up", "--create-jobs").CombinedOutput(); err != nil {
+	if out, err := exec.Command(binary, "--dsn", "sqlite:"+file, "migrate", "up",
+		"--create-jobs").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	theirs := filepath.Join(root, "etc/systemd/system/cmsjobs.service")
 	if err := os.MkdirAll(filepath.Dir(theirs), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for path, text := range map[string]string{theirs: "[Unit]\nDescription=mine\n", filepath.Join(dir, ".env"): "DB_CONNECTION=sqlite\nDB_DATABASE=" + file + "\nAPP_URL=https://plain.example\n"} {
+	for path, text := range map[string]string{theirs: "[Unit]\nDescription=mine\n",
+		filepath.Join(dir, ".env"): "DB_CONNECTION=sqlite\nDB_DATABASE=" + file + "\nAPP_URL=https://plain.example\n"} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

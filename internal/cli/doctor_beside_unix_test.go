@@ -31,7 +31,8 @@ func TestDoctorLooksBesideTheSite(t *testing.T) {
 	db.MustExec("DELETE FROM media_files")
 	insert := func(queue, payload string, reserved any) {
 		t.Helper()
-		if _, err := db.Exec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES "+
+		if _, err := db.Exec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) "+
+			"VALUES "+
 			"(?, ?, 1, ?, 1, 1)", queue, payload, reserved); err != nil {
 			t.Fatal(err)
 		}
@@ -57,11 +58,14 @@ func TestDoctorLooksBesideTheSite(t *testing.T) {
 		{"PHP's workers", `no "job"`, func() { insert("default", `{"type":"cache.clear"}`, nil) }, nil},
 		{"PHP's workers", "1 of our jobs and 1 of PHP's", func() {
 			insert("mixed", `{"type":"cache.clear","job":"cache.clear"}`, nil)
-			insert("mixed", `{"displayName":"App\\Jobs\\X","job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{}}`, nil)
+			insert("mixed",
+				`{"displayName":"App\\Jobs\\X","job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{}}`, nil)
 		}, nil},
 		{"PHP's workers", "failed 1 of our jobs", func() {
-			db.MustExec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES ('u1', " +
-				"'database', 'cmsjobs', '{\"uuid\":\"u1\",\"type\":\"cache.clear\"}', 'ReflectionException: Class \"cache.clear\" " +
+			db.MustExec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES " +
+				"('u1', " +
+				"'database', 'cmsjobs', '{\"uuid\":\"u1\",\"type\":\"cache.clear\"}', 'ReflectionException: Class " +
+				"\"cache.clear\" " +
 				"does not exist', '" + time.Now().UTC().Format(time.DateTime) + "')")
 		}, nil},
 		{"queue table", "PHP's jobs are in the table queue_jobs", func() {
@@ -80,7 +84,8 @@ func TestDoctorLooksBesideTheSite(t *testing.T) {
 			}
 		}, nil},
 		{"pictures", "cannot be read, for example gone.jpg", func() {
-			db.MustExec("INSERT INTO media_files (name, mime_type, url, size) VALUES ('x', 'image/jpeg', 'gone.jpg', 1)")
+			db.MustExec(
+				"INSERT INTO media_files (name, mime_type, url, size) VALUES ('x', 'image/jpeg', 'gone.jpg', 1)")
 		}, nil},
 		{"web server", "lets no other account in", func() {
 			if err := os.Chmod(public, 0o700); err != nil {

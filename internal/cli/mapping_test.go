@@ -19,14 +19,19 @@ func TestAPlainLaravel(t *testing.T) {
 	}
 	for _, statement := range []string{
 		"CREATE TABLE users (id INTEGER PRIMARY KEY, name TEXT, email TEXT, password TEXT)",
-		`CREATE TABLE settings (id INTEGER PRIMARY KEY, "group" TEXT, name TEXT, payload TEXT)`, // spatie/laravel-settings
+		// spatie/laravel-settings
+		`CREATE TABLE settings (id INTEGER PRIMARY KEY, "group" TEXT, name TEXT, payload TEXT)`,
 		"CREATE TABLE languages (id INTEGER PRIMARY KEY, code TEXT)",
 		"CREATE TABLE articles (id INTEGER PRIMARY KEY, slug TEXT, section TEXT, is_active BOOLEAN, published_at TEXT, " +
 			"deleted_at TEXT, created_at TEXT, updated_at TEXT)",
-		`INSERT INTO articles VALUES (1, 'first one', 'news', 1, '2026-01-01 00:00:00', NULL, '2026-01-01 00:00:00', '2026-01-02 00:00:00'),
-			(2, 'off', 'news', 0, '2026-01-01 00:00:00', NULL, NULL, NULL), (3, 'later', 'news', 1, '2999-01-01 00:00:00', NULL, NULL, NULL),
-			(4, 'deleted', 'news', 1, '2026-01-01 00:00:00', '2026-02-01 00:00:00', NULL, NULL), (5, '', 'news', 1, '2026-01-01 00:00:00', NULL, NULL, NULL),
-			(6, 'no-date', 'news', 1, NULL, NULL, NULL, NULL), (7, 'bài-7', 'tech', 1, '2026-01-01 00:00:00', NULL, NULL, NULL)`,
+		`INSERT INTO articles VALUES (1, 'first one', 'news', 1, '2026-01-01 00:00:00', NULL, '2026-01-01 00:00:00',
+			'2026-01-02 00:00:00'),
+			(2, 'off', 'news', 0, '2026-01-01 00:00:00', NULL, NULL, NULL), (3, 'later', 'news', 1,
+			'2999-01-01 00:00:00', NULL, NULL, NULL),
+			(4, 'deleted', 'news', 1, '2026-01-01 00:00:00', '2026-02-01 00:00:00', NULL, NULL), (5, '', 'news', 1,
+			'2026-01-01 00:00:00', NULL, NULL, NULL),
+			(6, 'no-date', 'news', 1, NULL, NULL, NULL, NULL), (7, 'bài-7', 'tech', 1, '2026-01-01 00:00:00', NULL,
+			NULL, NULL)`,
 	} {
 		db.MustExec(statement)
 	}
@@ -54,10 +59,12 @@ func TestAPlainLaravel(t *testing.T) {
 		!strings.Contains(listed.out, "backup.generate") {
 		t.Errorf("the timetable has\n%s", listed.out)
 	}
-	want(t, call(t, nil, "--cms", dir, "doctor"), 0, "off here: sitemap.generate: the database has no tables of a CMS's content")
+	want(t, call(t, nil, "--cms", dir, "doctor"), 0, "off here: sitemap.generate: the database has no tables of a "+
+		"CMS's content")
 
 	config := filepath.Join(dir, "cmsjobs.yaml")
-	if err := os.WriteFile(config, []byte("cms:\n  dir: "+dir+"\n  models:\n  - {name: articles, path: 'blog/{section}/{slug}', "+
+	if err := os.WriteFile(config, []byte("cms:\n  dir: "+dir+"\n  models:\n  - {name: articles, path: "+
+		"'blog/{section}/{slug}', "+
 		"where: {is_active: 1}, visible_column: published_at}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

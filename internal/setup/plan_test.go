@@ -71,7 +71,8 @@ func TestTheUnitIsFilledIn(t *testing.T) {
 		}
 	}
 	notes := site.Grants()
-	holds(t, notes, "GRANT INSERT, UPDATE, DELETE ON `cms`.`jobs`", "GRANT UPDATE (status, updated_at) ON `cms`.`posts`",
+	holds(t, notes, "GRANT INSERT, UPDATE, DELETE ON `cms`.`jobs`",
+		"GRANT UPDATE (status, updated_at) ON `cms`.`posts`",
 		"`cms`.`cmsjobs_runs`")
 	if strings.Contains(notes, "media_files") {
 		t.Errorf("a table that is not there is granted:\n%s", notes)
@@ -79,10 +80,12 @@ func TestTheUnitIsFilledIn(t *testing.T) {
 }
 
 func TestOtherWays(t *testing.T) {
-	holds(t, fileOf(t, planned(t, host, site, Choice{Way: Supervisor, Name: "shop"}), "/etc/supervisor/conf.d/shop.conf"),
+	holds(t, fileOf(t, planned(t, host, site, Choice{Way: Supervisor, Name: "shop"}),
+		"/etc/supervisor/conf.d/shop.conf"),
 		"[program:shop]\n", "command=/usr/local/bin/cmsjobs --config /etc/cmsjobs/shop.yaml run\n", "user=www-data\n",
 		"directory=/home/me/my site\n")
-	holds(t, fileOf(t, planned(t, host, site, Choice{Way: Compose}), "/etc/cmsjobs/cmsjobs.compose.yaml"), `user: "33:33"`,
+	holds(t, fileOf(t, planned(t, host, site, Choice{Way: Compose}), "/etc/cmsjobs/cmsjobs.compose.yaml"),
+		`user: "33:33"`,
 		"'/home/me/my site:/cms'")
 
 	shared := Host{Account: Account{Name: "me", Group: "me", UID: 1000, GID: 1000}, Program: "/home/me/bin/cmsjobs",
@@ -155,7 +158,8 @@ func TestTheCrontabKeepsItsOtherLines(t *testing.T) {
 	for _, before := range []string{theirs, ""} {
 		lines := before
 		run := crontab(t, &lines)
-		r := Runner{Say: func(string, ...any) {}, Run: func(ctx context.Context, input string, command ...string) (string, error) {
+		r := Runner{Say: func(string, ...any) {}, Run: func(ctx context.Context, input string, command ...string) (
+			string, error) {
 			out, err := run(ctx, input, command...)
 			if err != nil {
 				err = &noCrontab{}
