@@ -61,7 +61,7 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 		return nil, err
 	}
 	parts = append(parts, pools...)
-	if c.Publish.Watch {
+	if c.Publish.Watch && r.Handlers.publish != nil {
 		parts = append(parts, part{"watcher", r.Handlers.publish.NewWatcher().Run})
 	}
 	var collector *analytics.Collector

@@ -62,6 +62,9 @@ func TestAPlainLaravel(t *testing.T) {
 	want(t, call(t, nil, "--cms", dir, "doctor"), 0, "off here: sitemap.generate: the database has no tables of a "+
 		"CMS's content")
 
+	for _, words := range [][]string{{"sitemap", "generate"}, {"media", "check"}, {"media", "regenerate"}} {
+		want(t, call(t, nil, append([]string{"--cms", dir}, words...)...), exitUsage, "is off here: the database has no ta")
+	}
 	config := filepath.Join(dir, "cmsjobs.yaml")
 	if err := os.WriteFile(config, []byte("cms:\n  dir: "+dir+"\n  models:\n  - {name: articles, path: "+
 		"'blog/{section}/{slug}', "+

@@ -11,11 +11,20 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 )
 
 // errNoFolder says why there are no sitemaps here.
 var errNoFolder = app.UsageError{Err: errors.New("where the sitemap goes is not known: name the CMS's folder (--cms " +
 	"DIR), or set sitemap.dir")}
+
+// noSitemap says why there are none here.
+func noSitemap(r *app.Services) error {
+	if r.Off[sitemap.Generate.Name] != "" {
+		return offHere(r, sitemap.Generate.Name)
+	}
+	return errNoFolder
+}
 
 func (a *commandLine) sitemapCommand() *cobra.Command {
 	c := &cobra.Command{Use: "sitemap", Short: "Write and check the sitemap by hand",
@@ -43,7 +52,7 @@ func (a *commandLine) sitemapCommand() *cobra.Command {
 
 func (a *commandLine) writeSitemap(ctx context.Context, r *app.Services, force bool) error {
 	if r.Handlers.Sitemap == nil {
-		return errNoFolder
+		return noSitemap(r)
 	}
 	set, end := a.stages("sitemap")
 	result, err := r.Handlers.Sitemap.Write(ctx, force, set)
@@ -57,7 +66,7 @@ func (a *commandLine) writeSitemap(ctx context.Context, r *app.Services, force b
 // previewSitemap shows what a map would have; nothing is written.
 func (a *commandLine) previewSitemap(ctx context.Context, r *app.Services) error {
 	if r.Handlers.Sitemap == nil {
-		return errNoFolder
+		return noSitemap(r)
 	}
 	list, err := r.Handlers.Sitemap.Preview(ctx)
 	if err != nil {
@@ -82,7 +91,7 @@ func (a *commandLine) previewSitemap(ctx context.Context, r *app.Services) error
 
 func (a *commandLine) checkSitemap(ctx context.Context, r *app.Services) error {
 	if r.Handlers.Sitemap == nil {
-		return errNoFolder
+		return noSitemap(r)
 	}
 	set, end := a.stages("checking")
 	report, err := r.Handlers.Sitemap.Check(ctx, set)

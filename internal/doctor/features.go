@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -32,6 +33,9 @@ func checkCMS(ctx context.Context, r *app.Services) ([]Finding, error) {
 }
 
 func checkSitemap(_ context.Context, r *app.Services) ([]Finding, error) {
+	if r.Off[sitemap.Generate.Name] != "" {
+		return nil, nil // checkKinds says so
+	}
 	if r.Handlers.Sitemap == nil {
 		return []Finding{warn("name the CMS's folder (cms.dir), or set sitemap.dir", "where the sitemap goes is not "+
 			"known")}, nil
