@@ -59,6 +59,9 @@ func refuseForeign(ctx context.Context, t target, name string) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
+	if unreadable := (*fs.PathError)(nil); errors.As(err, &unreadable) { // a link that leads out of the folder, say
+		return fmt.Errorf("%s is in %s already and cannot be read (%w): %w. Move it away", name, t, err, ErrForeign)
+	}
 	if err != nil {
 		return fmt.Errorf("looking at the sitemap: %w", err)
 	}
