@@ -125,6 +125,7 @@ release-check: ## a release of this commit without publishing it, twice: what is
 platforms: ## build for every system that a release is made for, and for Windows, where people develop
 	@set -e; for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do echo $$p; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nodynamic -o /dev/null ./cmd/cmsjobs; done
+	GOOS=windows CGO_ENABLED=0 go build -tags nodynamic ./...
 
 vuln: ## known holes in what we use (asks vuln.go.dev)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 $(PACKAGES)

@@ -112,6 +112,7 @@ var rules = []rule{
 	{below: "config", may: []string{"internal/cms", "internal/jobs", "internal/timespan"}},
 	{below: "internal/memory", std: true},
 	{below: "migrations", may: []string{}},
+	{below: "internal/setup", may: []string{"deploy"}},
 	{below: "templates", may: []string{}},
 	{below: "client", std: true},
 	{below: "worker", may: []string{"internal/jobs", "internal/jobs/tables", "internal/jobs/queue",

@@ -26,6 +26,10 @@ type Model struct {
 	Title     string `koanf:"title_column"`
 	Image     string `koanf:"image_column"`
 	Date      string `koanf:"date_column"` // of drafts that are to be published then
+	// Path makes addresses of columns ("blog/{slug}"), for applications without slugs.
+	Path    string            `koanf:"path"`
+	Where   map[string]string `koanf:"where"`
+	Visible string            `koanf:"visible_column"`
 }
 
 var columnForm = regexp.MustCompile(`^[A-Za-z0-9_]{0,64}$`)
@@ -43,11 +47,11 @@ func (c CMS) check(r *report) {
 	r.webURL("cms/url", c.URL)
 	r.zone("cms/zone", c.Zone)
 	for _, m := range c.Models {
-		if m.Name == "" || m.Class == "" {
-			r.add("cms/models", "the model %q needs a name and a class, for example Botble\\\\Blog\\\\Models\\\\Post",
-				m.Name)
+		if m.Name == "" || m.Class == "" && m.Path == "" {
+			r.add("cms/models", "the model %q needs a name, and a class (Botble\\\\Blog\\\\Models\\\\Post) or a path "+
+				"(blog/{slug})", m.Name)
 		}
-		for _, column := range []string{m.Name, m.Table, m.Status, m.Title, m.Image, m.Date} {
+		for _, column := range []string{m.Name, m.Table, m.Status, m.Title, m.Image, m.Date, m.Visible} {
 			if !columnForm.MatchString(column) {
 				r.add("cms/models", "%q is no name of a table or column", column)
 			}

@@ -12,6 +12,8 @@ type Database struct {
 	DSN    DSN    `koanf:"dsn"`
 	OwnDSN DSN    `koanf:"own_dsn"`
 	Prefix string `koanf:"prefix"`
+	// JobsTable is the name of the jobs table, without Prefix.
+	JobsTable string `koanf:"jobs_table"`
 	// Claim forces a claim mode: skip or cas; auto probes.
 	Claim string `koanf:"claim"`
 	// Layout of the jobs table where we have to make one: stock or extended.
@@ -26,11 +28,14 @@ type Database struct {
 }
 
 func defaultDatabase() Database {
-	return Database{Claim: "auto", Layout: "stock", Connection: "database", MaxOpen: 20, Migrate: true,
-		StartWait: time.Minute}
+	return Database{JobsTable: "jobs", Claim: "auto", Layout: "stock", Connection: "database", MaxOpen: 20,
+		Migrate: true, StartWait: time.Minute}
 }
 
-var prefixForm = regexp.MustCompile(`^[A-Za-z0-9_]{0,32}$`)
+var (
+	prefixForm = regexp.MustCompile(`^[A-Za-z0-9_]{0,32}$`)
+	tableForm  = regexp.MustCompile(`^[A-Za-z0-9_]{1,64}$`)
+)
 
 func (d Database) check(r *report) {
 	for _, at := range []struct {
@@ -46,6 +51,9 @@ func (d Database) check(r *report) {
 	}
 	if !prefixForm.MatchString(d.Prefix) {
 		r.add("database/prefix", "%q is no table prefix: letters, digits and _ only, at most 32", d.Prefix)
+	}
+	if !tableForm.MatchString(d.JobsTable) || d.JobsTable == "failed_jobs" {
+		r.add("database/jobs_table", "%q is no name of a jobs table", d.JobsTable)
 	}
 	r.oneOf("database/claim", d.Claim, "auto", "skip", "cas")
 	r.oneOf("database/layout", d.Layout, "stock", "extended")

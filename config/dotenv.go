@@ -48,6 +48,9 @@ func fromDotenv(dir string) ([]setting, error) {
 	}
 	say("database/dsn", dsnOf(env, dir), "DB_*")
 	say("cms/url", siteURL(env), "APP_URL")
+	if table := (&cms.Site{Root: dir, Env: env}).QueueTable(); table != defaultDatabase().JobsTable {
+		say("database/jobs_table", table, "or config/queue.php: DB_QUEUE_TABLE")
+	}
 	if name := env.String("DB_QUEUE", ""); name != "" && name != "default" {
 		say("queue/queues", "cmsjobs,"+name, "DB_QUEUE")
 	}

@@ -53,3 +53,18 @@ func Up(ctx context.Context, db *sqlx.DB) error {
 	}
 	return nil
 }
+
+// Down removes all of our tables, with what is in them.
+func Down(ctx context.Context, db *sqlx.DB) error {
+	p, err := Provider(db)
+	if err != nil {
+		return err
+	}
+	if _, err := p.DownTo(ctx, 0); err != nil {
+		return fmt.Errorf("removing our tables: %w", err)
+	}
+	if _, err := db.ExecContext(ctx, "DROP TABLE "+Table); err != nil {
+		return fmt.Errorf("removing the table %s: %w", Table, err)
+	}
+	return nil
+}

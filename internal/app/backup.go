@@ -48,7 +48,7 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 	c := backup.Config{Site: r.Site, DB: r.OwnDB, Destinations: places, Version: r.Version, Breaker: r.Breakers,
 		Orders: r.Orders, Working: r.garbage.Press,
 		Scheduled: r.scheduledJob, Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.Now, Logger: r.Log}
-	if c.Options, err = backupOptions(r.Config.Backup); err != nil {
+	if c.Options, err = backupOptions(r.Config.Backup, r.Config.Database.JobsTable); err != nil {
 		return UsageError{Err: err}
 	}
 	if dsn := r.Config.Database.DSN; dsn != "" {
@@ -83,6 +83,13 @@ func (r *Services) scheduledJob(ctx context.Context, uuid string) (bool, error) 
 // a bucket, that bucket.
 func (r *Services) backupFiles() ([]fileset.Set, error) {
 	var sets []fileset.Set
+	if r.Site.Application().Other() {
+		folders, err := r.Site.Uploads()
+		for _, u := range folders {
+			sets = append(sets, fileset.Set{Label: u.Label, Store: storage.NewLazyLocal(u.Folder)})
+		}
+		return sets, err
+	}
 	if r.Site.Root != "" {
 		sets = append(sets, fileset.Set{Label: uploadsLabel, Store: storage.NewLazyLocal(r.uploads())})
 	}
@@ -139,7 +146,7 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 		}
 		places["local"] = storage.NewLazyLocal(dir)
 	}
-	if c.Profile != "own" && r.Site.Root != "" {
+	if c.Profile != "own" && r.Site.Root != "" && !r.Site.Application().Other() {
 		folder := storage.NewLazyLocal(filepath.Join(r.Site.Storage(), "app", "backup"))
 		places["botble"] = botble.New(folder, uploadsLabel, r.Site.Zone, true)
 	}
@@ -149,10 +156,10 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 	return places, nil
 }
 
-func backupOptions(c config.Backup) (backup.Options, error) {
+func backupOptions(c config.Backup, jobsTable string) (backup.Options, error) {
 	o := backup.Options{
 		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables,
-		EmptyTables: c.NoRows,
+		EmptyTables: slices.Clone(c.NoRows),
 		Tool:        c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace),
 		NotifySuccess: true,
 		Retention:     retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
@@ -162,6 +169,9 @@ func backupOptions(c config.Backup) (backup.Options, error) {
 			"off": manifest.LevelNone}[c.Verify],
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
 		Health: health.Limits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
+	}
+	if slices.Contains(o.EmptyTables, "jobs") { // whatever its name is here
+		o.EmptyTables = append(o.EmptyTables, jobsTable)
 	}
 	for _, file := range c.Identity {
 		identities, err := readIdentities(file)

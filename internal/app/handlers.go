@@ -45,6 +45,9 @@ func handlers() []func(*jobs.Registry, *Services) error {
 
 func sitemapHandler(registry *jobs.Registry, r *Services) error {
 	c := r.Config.Sitemap
+	if without, err := r.without("sitemap", sitemap.Generate.Name, sitemap.IndexNow.Name); err != nil || without {
+		return err
+	}
 	target, err := r.sitemapTarget()
 	if err != nil || target == nil {
 		return err
@@ -104,6 +107,9 @@ func keyPrefix(folder string) string {
 }
 
 func mediaHandler(registry *jobs.Registry, r *Services) error {
+	if without, err := r.without("media", media.ProcessImage.Name); err != nil || without {
+		return err
+	}
 	o, err := r.MediaOptions()
 	if err != nil {
 		return err
@@ -209,6 +215,9 @@ func everywhere() []netip.Prefix {
 
 // publishHandler joins scheduled publishing.
 func publishHandler(registry *jobs.Registry, r *Services) error {
+	if without, err := r.without("publish", publish.Publish.Name); err != nil || without {
+		return err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -230,7 +239,7 @@ func (r *Services) models() []cms.Model {
 	for _, m := range r.Config.CMS.Models {
 		list = append(list, cms.Model{Name: m.Name, Table: m.Table, Class: m.Class, Prefix: m.Prefix,
 			StatusColumn: m.Status, Published: m.Published,
-			TitleColumn: m.Title, ImageColumn: m.Image})
+			TitleColumn: m.Title, ImageColumn: m.Image, Path: m.Path, Where: m.Where, VisibleColumn: m.Visible})
 	}
 	return list
 }
@@ -240,7 +249,9 @@ func (r *Services) models() []cms.Model {
 func (r *Services) publishModels() []publish.Model {
 	list := publish.Models()
 	for i, m := range r.models() {
-		list = append(list, publish.Model{Model: m, DateColumn: r.Config.CMS.Models[i].Date})
+		if m.Class != "" {
+			list = append(list, publish.Model{Model: m, DateColumn: r.Config.CMS.Models[i].Date})
+		}
 	}
 	for i := range list {
 		if column := r.Config.Publish.Dates[list[i].Name]; column != "" {

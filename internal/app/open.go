@@ -39,6 +39,18 @@ func (p *Process) Open(ctx context.Context, l *config.Loaded) (*Services, error)
 	return r, nil
 }
 
+// Look opens the databases and the site only: nothing is changed, and our tables
+// may be missing.
+func (p *Process) Look(ctx context.Context, l *config.Loaded) (*Services, error) {
+	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.Logger(l.Log), Now: p.Now}
+	for _, step := range []func(context.Context) error{r.OpenDatabases, r.openSite} {
+		if err := step(ctx); err != nil {
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	return r, nil
+}
+
 // OpenWaiting is open for services that last: for database.start_wait it tries
 // again while the database does not answer, as after a reboot.
 func (p *Process) OpenWaiting(ctx context.Context, l *config.Loaded) (*Services, error) {
@@ -80,7 +92,8 @@ func (r *Services) Close() error {
 
 func (r *Services) openSite(context.Context) (err error) {
 	c := r.Config.CMS
-	r.Site = &cms.Site{DB: r.DB, Prefix: r.Config.Database.Prefix, Root: c.Dir, Env: cms.Env{}}
+	r.Site = &cms.Site{DB: r.DB, Prefix: r.Config.Database.Prefix, Jobs: r.Config.Database.JobsTable,
+		Root: c.Dir, Env: cms.Env{}}
 	if c.Zone != "" {
 		if r.Site.FallbackZone, err = time.LoadLocation(c.Zone); err != nil {
 			return UsageError{Err: fmt.Errorf("the zone %q: %w", c.Zone, err)}
@@ -156,7 +169,7 @@ func (r *Services) openStore(ctx context.Context) error {
 	}
 	q, d := r.Config.Queue, r.Config.Database
 	o := tables.Options{
-		Prefix: d.Prefix, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
+		Prefix: d.Prefix, Table: d.JobsTable, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
 		Connection: d.Connection, Mode: tables.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
 		Logger: r.Log, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Clock: r.Now,
 		RestartedAt: func(ctx context.Context) (time.Time, error) {
@@ -184,6 +197,6 @@ func (p *Process) WithoutDatabase(l *config.Loaded) (*Services, error) {
 		return nil, err
 	}
 	return &Services{Config: l, Log: slog.New(slog.DiscardHandler), Now: p.Now, DB: db, OwnDB: db,
-		Orders: &orders.Book{DB: db, Now: p.Now},
-		Site:   &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
+		Orders: &orders.Book{DB: db, Now: p.Now}, everything: true,
+		Site: &cms.Site{DB: db, Root: ".", Env: cms.Env{}}}, nil
 }

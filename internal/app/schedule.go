@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/config"
@@ -38,6 +40,24 @@ func (r *Services) Scheduler() (*schedule.Scheduler, error) {
 		return nil, UsageError{Err: err}
 	}
 	return s, nil
+}
+
+// CheckTypes says what is wrong with the settings of types and with the timetable,
+// which only the types themselves know. It needs no database.
+func (p *Process) CheckTypes(l *config.Loaded) error {
+	r, err := p.WithoutDatabase(l)
+	if err != nil {
+		return err
+	}
+	r.Registry = jobs.NewRegistry()
+	if err := RegisterKinds(r.Registry, r); err != nil {
+		return errors.Join(err, r.Close())
+	}
+	_, err = r.entries()
+	if err != nil {
+		err = UsageError{Err: err}
+	}
+	return errors.Join(err, r.Close())
 }
 
 // ran says whether a job of a type was done since a moment.
@@ -83,6 +103,10 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 		e, err := r.configured(schedule.Entry{Name: name}, own[name])
 		if err != nil {
 			return nil, fmt.Errorf("schedule.entries.%s: %w", name, err)
+		}
+		if e.Job.Type == "" {
+			return nil, fmt.Errorf("schedule.entries.%s: it names no type, and the timetable has no such entry: it has "+
+				"%s", name, strings.Join(entryNames(), ", "))
 		}
 		known, there := r.Registry.Lookup(e.Job.Type)
 		if !there {
@@ -158,6 +182,14 @@ func (r *Services) Tick(ctx context.Context, atMost time.Duration) (ops.TickRepo
 	defer closeIt()
 	err = w.Run(ctx) // it fills the report
 	return report, err
+}
+
+// entryNames are the entries that come with the service.
+func entryNames() (names []string) {
+	for _, e := range timetable() {
+		names = append(names, e.Name)
+	}
+	return names
 }
 
 // backupDigest is the entry that backup.digest turns off.

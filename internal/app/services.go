@@ -48,6 +48,10 @@ type Services struct {
 	WakeDir  string
 	Orders   *orders.Book // what internal jobs are to do
 	Breakers *breaker.Breakers
+	// Off are job types that cannot run here, each with the reason.
+	Off map[string]string
+	// everything makes types known that cannot run here: to list them.
+	everything bool
 	// completedLog logs completed jobs; nil where log does.
 	completedLog func([]jobs.Settlement)
 	Metrics      *health.Metrics

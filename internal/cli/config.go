@@ -68,6 +68,9 @@ func (a *commandLine) configCheckCommand() *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			l, err := a.load()
 			err = checkFiles(l, err)
+			if err == nil {
+				err = a.CheckTypes(l)
+			}
 			var faults config.Faults
 			if errors.As(err, &faults) && a.global.json {
 				return errors.Join(a.printJSON(map[string]any{"ok": false, "faults": faults}), err)

@@ -53,7 +53,15 @@ any time; it then says with which --after it goes on.`,
 	return c
 }
 
+// offHere says why a type cannot run beside this site.
+func offHere(r *app.Services, jobType string) error {
+	return app.Usagef("%s is off here: %s", jobType, r.Off[jobType])
+}
+
 func (a *commandLine) regenerate(ctx context.Context, r *app.Services, o media.RegenerateOptions) error {
+	if r.Handlers.Media == nil {
+		return offHere(r, media.ProcessImage.Name)
+	}
 	var set func(int64)
 	end := func() {}
 	done, err := r.Handlers.Media.Regenerate(ctx, o, func(p media.Progress) {
@@ -91,6 +99,9 @@ func (a *commandLine) mediaCheckCommand() *cobra.Command {
 		Example: "  cmsjobs media check\n  cmsjobs media check --remove",
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				if r.Handlers.Media == nil {
+					return offHere(r, media.ProcessImage.Name)
+				}
 				var set func(int64)
 				end := func() {}
 				report, err := r.Handlers.Media.Check(ctx, o, func(done, total int64) {

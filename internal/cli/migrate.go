@@ -56,6 +56,10 @@ func (a *commandLine) migrateUpCommand() *cobra.Command {
 				if !create {
 					return a.done("Our tables are up to date.")
 				}
+				if name := r.Config.Database.JobsTable; name != "jobs" {
+					return app.Usagef("the CMS names its jobs table %s (DB_QUEUE_TABLE): make it there, with php "+
+						"artisan queue:table and php artisan migrate", name)
+				}
 				made, err := tables.CreateTables(ctx, r.DB, layoutOf(r.Config.Database), r.Config.Database.Prefix)
 				if err != nil {
 					return app.DatabaseError{Err: err}
@@ -137,12 +141,8 @@ func (a *commandLine) migrateDownCommand() *cobra.Command {
 				return app.Usagef("this removes all cmsjobs_* tables and what is in them; say --yes to do it")
 			}
 			return a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
-				p, err := migrations.Provider(r.OwnDB)
-				if err != nil {
-					return err
-				}
-				if _, err := p.DownTo(ctx, 0); err != nil {
-					return app.DatabaseError{Err: fmt.Errorf("removing our tables: %w", err)}
+				if err := migrations.Down(ctx, r.OwnDB); err != nil {
+					return app.DatabaseError{Err: err}
 				}
 				return a.done("Our tables are removed.")
 			})

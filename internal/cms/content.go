@@ -109,6 +109,9 @@ func (r *row) item(from *reader) (Item, error) {
 	case r.updated.bad != "":
 		return fault("updated_at is %q", r.updated.bad)
 	case r.key == "" && (from.model.Name != "pages" || r.id != from.home):
+		if from.model.mapped() {
+			return fault("a column of its path %s is empty", from.model.Path)
+		}
 		return fault("it has no slug: open it in the CMS and save it")
 	}
 	for _, text := range []string{r.key, r.prefix} {

@@ -52,7 +52,7 @@ func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, er
 	if err != nil {
 		return nil, err
 	}
-	if len(slugs) == 0 {
+	if len(slugs) == 0 && !m.mapped() {
 		return nil, errors.New("the CMS has no table slugs, so nothing has an address; check the database name and " +
 			"DB_PREFIX")
 	}
@@ -64,6 +64,10 @@ func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, er
 		fixed: settings.prefixOf(m), home: settings.homepage(),
 		numeric: strings.Contains(columns["id"], "int")}
 	r.batches = [2]*batch{{numeric: r.numeric}, {numeric: r.numeric}}
+	if m.mapped() {
+		r.prefix = false
+		return r, r.columnsThere()
+	}
 	r.extras, err = s.extrasOf(ctx, m, q)
 	r.extras.arg, r.extras.public = r.idArg, r.public
 	return r, err
@@ -96,6 +100,9 @@ func (r *reader) next(ctx context.Context) ([]row, error) {
 		return nil, err
 	}
 	r.last = b.rows[len(b.rows)-1].id
+	if r.model.mapped() {
+		return b.rows, nil
+	}
 	if err := r.slugs(ctx, b); err != nil {
 		return nil, err
 	}
@@ -119,6 +126,10 @@ func (r *reader) read(ctx context.Context, b *batch) error {
 			columns, targets = append(columns, "c."+r.site.quote(c.name)), append(targets, c.target)
 		}
 	}
+	mapped := make([]sql.RawBytes, len(r.model.PathColumns()))
+	for i, name := range r.model.PathColumns() {
+		columns, targets = append(columns, "c."+r.site.quote(name)), append(targets, &mapped[i])
+	}
 	at.created.null, at.updated.null = true, true
 	text, args := r.sql(columns)
 	rows, err := r.site.DB.QueryContext(ctx, r.site.DB.Rebind(text), args...)
@@ -130,7 +141,9 @@ func (r *reader) read(ctx context.Context, b *batch) error {
 		if err := rows.Scan(targets...); err != nil {
 			return err
 		}
-		b.add(at, id, title, image)
+		if b.add(at, id, title, image); r.model.mapped() {
+			b.rows[len(b.rows)-1].key = mappedKey(r.model.Path, mapped)
+		}
 	}
 	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
 		return err
@@ -157,6 +170,10 @@ func (r *reader) public() (string, []any) {
 		// ten times more than by the primary key.
 		where += " AND COALESCE(c." + r.site.quote(r.model.StatusColumn) + ", '') = ?"
 		args = append(args, r.model.Published)
+	}
+	if r.model.mapped() {
+		more, values := r.mappedPublic()
+		where, args = where+more, append(args, values...)
 	}
 	if _, there := r.columns["created_at"]; there && r.model.Scheduled && !r.query.Now.IsZero() {
 		where += " AND (c.created_at IS NULL OR c.created_at <= ?)"

@@ -35,8 +35,12 @@ func (s *Site) ContentDigest(ctx context.Context, m Model, q ContentQuery) ([]Di
 			columns = append(columns, "c."+quote(name))
 		}
 	}
+	columns = append(columns, r.pathColumns()...)
 	where, args := r.public()
 	parts := []digestPart{{quote(s.Table(m.Table)) + " c", columns, where, args}}
+	if m.mapped() {
+		return s.digests(ctx, m, parts)
+	}
 	slug := []string{"c.id", "c.reference_id", "c." + quote("key")}
 	if r.prefix {
 		slug = append(slug, "c."+quote("prefix"))
@@ -59,6 +63,18 @@ func (s *Site) ContentDigest(ctx context.Context, m Model, q ContentQuery) ([]Di
 		parts = append(parts, digestPart{quote(s.Table("language_meta")) + " c",
 			[]string{"c.reference_id", "c.lang_meta_code", "c.lang_meta_origin"}, "c.reference_type = ?", ofClass})
 	}
+	return s.digests(ctx, m, parts)
+}
+
+// pathColumns are the columns of a mapped model's path, quoted.
+func (r *reader) pathColumns() (columns []string) {
+	for _, name := range r.model.PathColumns() {
+		columns = append(columns, "c."+r.site.quote(name))
+	}
+	return columns
+}
+
+func (s *Site) digests(ctx context.Context, m Model, parts []digestPart) (_ []Digest, err error) {
 	digests := make([]Digest, len(parts))
 	for i, p := range parts {
 		if digests[i], err = s.digest(ctx, p); err != nil {

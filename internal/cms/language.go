@@ -16,8 +16,8 @@ type Language struct {
 // Languages lists the site's languages, the default one first. A site without
 // the language plugin, or with it switched off, has none.
 func (s *Site) Languages(ctx context.Context) ([]Language, error) {
-	there, err := s.HasTable(ctx, "languages")
-	if err != nil || !there {
+	columns, err := s.Columns(ctx, "languages")
+	if err != nil || columns["lang_code"] == "" { // other applications have a table of that name, too
 		return nil, err
 	}
 	settings, err := s.Settings(ctx)

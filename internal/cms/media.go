@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 
@@ -24,7 +25,8 @@ type MediaFile struct {
 	FolderID string `db:"folder_id"`
 	// MIME is what the CMS believes; the bytes may say otherwise.
 	MIME string `db:"mime_type"`
-	// URL is the path under the upload place ("news/1.jpg").
+	// URL is the path under the upload place ("news/1.jpg") as the row has it;
+	// MediaPlace.Names reads it.
 	URL string `db:"url"`
 	// Options is JSON as it stands in the row, "" for NULL.
 	Options string `db:"options"`
@@ -73,12 +75,13 @@ func (s *Site) MediaFile(ctx context.Context, id, url string) (MediaFile, error)
 	if err != nil {
 		return MediaFile{}, err
 	}
-	column, value := "id", id
+	column, value, where, args := "id", id, " AND id = ?", []any{id}
 	if id == "" {
-		column, value = "url", strings.TrimPrefix(strings.TrimLeft(url, "/"), "storage/")
+		column, value = "url", path.Clean(strings.TrimPrefix(strings.TrimLeft(url, "/"), "storage/"))
+		where, args = " AND url IN (?, ?, ?)", []any{value, "./" + value, url}
 	}
 	var m MediaFile
-	err = s.DB.GetContext(ctx, &m, s.DB.Rebind(query+" AND "+column+" = ? ORDER BY id LIMIT 1"), value)
+	err = s.DB.GetContext(ctx, &m, s.DB.Rebind(query+where+" ORDER BY id LIMIT 1"), args...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return MediaFile{}, fmt.Errorf("%w: %s %s", ErrNoMedia, column, value)
 	}

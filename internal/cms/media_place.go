@@ -17,9 +17,11 @@ type MediaPlace struct {
 	Bucket MediaBucket
 	// KeyPrefix goes before a row's URL to make its key ("" or "root/").
 	KeyPrefix string
+	// Site is the site's address: a row may have the whole address of its file.
+	Site string
 }
 
-// Key is the key of a path like MediaFile.URL.
+// Key is the key of a path under the upload place, as Names gives it.
 func (p MediaPlace) Key(url string) string { return p.KeyPrefix + strings.TrimLeft(url, "/") }
 
 // MediaBucket are the settings of an S3-compatible driver.
@@ -52,7 +54,7 @@ func (s *Site) MediaPlace(settings Settings) (MediaPlace, error) {
 	switch driver := settings.String("media_driver", "public"); driver {
 	case "public", "local":
 		folder, err := s.uploadFolder(settings)
-		return MediaPlace{Folder: folder}, err
+		return MediaPlace{Folder: folder, Site: s.URL()}, err
 	case "bunnycdn":
 		return MediaPlace{}, errors.New("the CMS keeps its media at BunnyCDN, whose own protocol is not spoken here; " +
 			"use its S3-compatible driver")
@@ -85,7 +87,7 @@ func (s *Site) bucket(driver, prefix string, settings Settings) (MediaPlace, err
 			s.Env["AWS_USE_PATH_STYLE_ENDPOINT"] == "true"),
 	}
 	b.Foreign = away || driver != "s3"
-	place := MediaPlace{Bucket: b}
+	place := MediaPlace{Bucket: b, Site: s.URL()}
 	switch driver {
 	case "r2":
 		place.Bucket.Region = "auto"

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -41,25 +42,29 @@ func (s *Site) MediaSizes(settings Settings) ([]MediaSize, error) {
 	}
 	sizes := []MediaSize{{"thumb", 150, 150}}
 	if s.Root != "" {
-		root, err := os.OpenRoot(s.Root)
-		if err != nil {
-			return nil, fmt.Errorf("opening the CMS's folder: %w", err)
-		}
-		defer root.Close()
-		if sizes, err = codeSizes(root, settings, sizes); err != nil {
+		var err error
+		if sizes, err = codeSizes(code{s.Root}, settings, sizes); err != nil {
 			return nil, err
 		}
 	}
 	return applySettings(sizes, settings), nil
 }
 
-func codeSizes(root *os.Root, settings Settings, sizes []MediaSize) ([]MediaSize, error) {
+// code is the owner's own code, which is only read: "platform" may be a link to
+// another folder.
+type code struct{ folder string }
+
+func (c code) open(name string) (*os.File, error) {
+	return os.Open(filepath.Join(c.folder, filepath.FromSlash(name)))
+}
+
+func codeSizes(root code, settings Settings, sizes []MediaSize) ([]MediaSize, error) {
 	for _, config := range []string{"config/core/media/media.php", "platform/core/media/config/media.php"} {
-		code, err := readPHP(root, config)
+		text, err := readPHP(root, config)
 		if err != nil {
 			return nil, err
 		}
-		if m := configSizes.FindStringSubmatch(code); m != nil {
+		if m := configSizes.FindStringSubmatch(text); m != nil {
 			sizes = nil
 			for _, size := range configSize.FindAllStringSubmatch(m[1], -1) {
 				sizes = put(sizes, MediaSize{size[1], side(size[2]), side(size[3])})
@@ -89,8 +94,8 @@ func codeSizes(root *os.Root, settings Settings, sizes []MediaSize) ([]MediaSize
 }
 
 // addedSizes reads the addSize calls of the PHP files in one folder.
-func addedSizes(root *os.Root, folder string) ([]MediaSize, error) {
-	dir, err := root.Open(folder)
+func addedSizes(root code, folder string) ([]MediaSize, error) {
+	dir, err := root.open(folder)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, nil
 	}
@@ -108,19 +113,19 @@ func addedSizes(root *os.Root, folder string) ([]MediaSize, error) {
 		if path.Ext(name) != ".php" {
 			continue
 		}
-		code, err := readPHP(root, folder+"/"+name)
+		text, err := readPHP(root, folder+"/"+name)
 		if err != nil {
 			return nil, err
 		}
-		for _, m := range addSize.FindAllStringSubmatch(code, -1) {
+		for _, m := range addSize.FindAllStringSubmatch(text, -1) {
 			sizes = put(sizes, MediaSize{m[1], side(m[2]), side(m[3])})
 		}
 	}
 	return sizes, nil
 }
 
-func readPHP(root *os.Root, name string) (string, error) {
-	f, err := root.Open(name)
+func readPHP(root code, name string) (string, error) {
+	f, err := root.open(name)
 	if errors.Is(err, os.ErrNotExist) {
 		return "", nil
 	}
@@ -128,11 +133,11 @@ func readPHP(root *os.Root, name string) (string, error) {
 		return "", fmt.Errorf("reading thumbnail sizes: %w", err)
 	}
 	defer f.Close()
-	code, err := io.ReadAll(io.LimitReader(f, maxPHP))
+	text, err := io.ReadAll(io.LimitReader(f, maxPHP))
 	if err != nil {
 		return "", fmt.Errorf("reading thumbnail sizes from %s: %w", name, err)
 	}
-	return withoutComments(string(code)), nil
+	return withoutComments(string(text)), nil
 }
 
 // withoutComments drops PHP's three types of comments; strings are kept.

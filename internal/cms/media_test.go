@@ -179,3 +179,48 @@ func TestOptionsAreMergedNotReplaced(t *testing.T) {
 		})
 	}
 }
+
+// Deployer and others link "platform", "config" and "vendor" into a release.
+func TestTheOwnersCodeMayBeALink(t *testing.T) {
+	elsewhere := folder(t, map[string]string{
+		"platform/core/media/config/media.php":      "<?php return ['sizes' => ['thumb' => '120x120']];",
+		"platform/core/base/helpers/common.php":     "<?php function get_core_version() { return '7.4.5'; }",
+		"platform/themes/x/functions/functions.php": "<?php RvMedia::addSize('wide', 400, 100);",
+		"config/queue.php":                          "<?php return ['connections' => ['database' => ['table' => 'queue_jobs']]];"})
+	root := t.TempDir()
+	for _, name := range []string{"platform", "config"} {
+		if err := os.Symlink(filepath.Join(elsewhere, name), filepath.Join(root, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	site := &Site{Root: root}
+	sizes, err := site.MediaSizes(Settings{"theme": "x"})
+	if err != nil || !reflect.DeepEqual(sizes, []MediaSize{{"thumb", 120, 120}, {"wide", 400, 100}}) {
+		t.Errorf("sizes %v, %v", sizes, err)
+	}
+	if version, err := site.codeVersion(); err != nil || version != "7.4.5" {
+		t.Errorf("version %q, %v", version, err)
+	}
+	if table := site.QueueTable(); table != "queue_jobs" {
+		t.Errorf("the queue's table is %q", table)
+	}
+}
+
+func TestTheQueuesTable(t *testing.T) {
+	env := Env{"DB_QUEUE_TABLE": "queue_jobs"}
+	for file, want := range map[string]string{
+		"":                              "queue_jobs", // no file: what Laravel's own says since version 11
+		"'jobs'":                        "jobs",       // Laravel 10 and older do not read the variable
+		"env('DB_QUEUE_TABLE', 'jobs')": "queue_jobs",
+		"'backend_jobs'":                "backend_jobs",
+		"table()":                       "jobs",
+	} {
+		files := map[string]string{".env": ""}
+		if file != "" {
+			files["config/queue.php"] = "<?php return ['connections' => ['database' => ['table' => " + file + "]]];"
+		}
+		if got := (&Site{Root: folder(t, files), Env: env}).QueueTable(); got != want {
+			t.Errorf("%s: %q, want %q", file, got, want)
+		}
+	}
+}

@@ -22,6 +22,14 @@ type Model struct {
 	StatusColumn, Published string
 	// ImageColumn and TitleColumn are read on demand: "image", "name" when empty.
 	ImageColumn, TitleColumn string
+	// Path makes an item's address of its own columns: "blog/{slug}". It is for
+	// content of applications without the CMS's table slugs; such a model needs no
+	// Class.
+	Path string
+	// Where says which rows are public besides: a column and its value.
+	Where map[string]string
+	// VisibleColumn is a date from which a row is public; NULL is not public. "" is none.
+	VisibleColumn string
 	// Scheduled content has its publication date in created_at: a row that is
 	// dated ahead is not public yet.
 	Scheduled bool
@@ -72,6 +80,8 @@ func (m Model) Validate() error {
 			"file names", m.Name)
 	case !tableName.MatchString(m.Table):
 		return fmt.Errorf("the model %s names the table %q, which is no table name", m.Name, m.Table)
+	case m.Path != "":
+		return m.validatePath()
 	case m.Class == "":
 		return fmt.Errorf("the model %s needs its PHP class, as slugs.reference_type has it", m.Name)
 	}

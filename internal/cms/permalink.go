@@ -86,6 +86,9 @@ func (p *Permalinks) Today() string { return p.date.Replace("%%year%%-%%month%%"
 
 // URL is where an item is, in the language that its row is written in.
 func (p *Permalinks) URL(i *Item) string {
+	if i.Model.mapped() {
+		return p.Root + "/" + EscapePath(strings.Trim(i.Key, "/"))
+	}
 	return p.of(i.Model.Name == "pages" && i.ID == p.Homepage, i.Language, i.Prefix, i.Key)
 }
 

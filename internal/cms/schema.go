@@ -42,3 +42,19 @@ func (s *Site) HasTable(ctx context.Context, table string) (bool, error) {
 // quote writes an identifier as the database wants it. Names that are words of
 // SQL ("key", "order") need it.
 func (s *Site) quote(name string) string { return database.Of(s.DB).Ident(name) }
+
+// TableNames lists the tables of the database, sorted.
+func (s *Site) TableNames(ctx context.Context) ([]string, error) {
+	query := database.Of(s.DB).Choose(database.Variants{
+		SQLite: `SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name`,
+		MySQL: `SELECT TABLE_NAME AS name FROM information_schema.tables WHERE table_schema = DATABASE()
+			AND TABLE_TYPE = 'BASE TABLE' ORDER BY name`,
+		PostgreSQL: `SELECT table_name::text AS name FROM information_schema.tables WHERE table_schema = current_schema()
+			AND table_type = 'BASE TABLE' ORDER BY name`,
+	})
+	var names []string
+	if err := s.DB.SelectContext(ctx, &names, query); err != nil {
+		return nil, fmt.Errorf("listing the tables: %w", err)
+	}
+	return names, nil
+}

@@ -27,7 +27,9 @@ func (s *Site) Settings(ctx context.Context) (Settings, error) {
 	query := fmt.Sprintf("SELECT %s, %s FROM %s", quote("key"), quote("value"), quote(s.Table("settings")))
 	if err := s.DB.SelectContext(ctx, &rows, query); err != nil {
 		// Asked only now: the catalogue of columns is far slower than the table.
-		if there, lookup := s.HasTable(ctx, "settings"); lookup == nil && !there {
+		// Another application's "settings" (spatie/laravel-settings) is no table of the CMS.
+		if columns, lookup := s.Columns(ctx, "settings"); lookup == nil && (columns["key"] == "" ||
+			columns["value"] == "") {
 			return Settings{}, nil
 		}
 		return nil, fmt.Errorf("reading the CMS's settings: %w", err)

@@ -1,6 +1,7 @@
 package cms
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -18,6 +19,8 @@ type Site struct {
 	DB *sqlx.DB
 	// Prefix is put before the names of the CMS's tables (DB_PREFIX).
 	Prefix string
+	// Jobs is the name of the jobs table without Prefix; "" is "jobs".
+	Jobs string
 	// Root is the CMS's folder (with .env, public, storage); "" when only its
 	// database is known.
 	Root string
@@ -39,8 +42,17 @@ func (s *Site) Table(name string) string {
 	return full
 }
 
-// Public is the folder that the web server serves, "" when Root is unknown.
-func (s *Site) Public() string { return s.under("public") }
+// JobsTable is the full, safe name of the CMS's jobs table.
+func (s *Site) JobsTable() string { return s.Table(cmp.Or(s.Jobs, "jobs")) }
+
+// Public is the folder that the web server serves, "" when Root is unknown: "public",
+// or the root itself where only that has the application's index.php (October, Winter).
+func (s *Site) Public() string {
+	if s.Root != "" && !s.has("public") && s.has("index.php") {
+		return s.Root
+	}
+	return s.under("public")
+}
 
 // Storage is Laravel's storage folder, "" when Root is unknown.
 func (s *Site) Storage() string { return s.under("storage") }

@@ -32,19 +32,16 @@ var ErrNoUser = errors.New("no such administrator")
 // UserByLogin finds an activated administrator by user name, else by e-mail. A
 // site without the CMS's tables of accounts has none.
 func (s *Site) UserByLogin(ctx context.Context, login string) (User, error) {
+	accounts, err := s.Accounts(ctx)
+	if err != nil {
+		return User{}, err
+	}
+	if accounts != "" || login == "" {
+		return User{}, ErrNoUser
+	}
 	columns, err := s.Columns(ctx, "users")
 	if err != nil {
 		return User{}, err
-	}
-	if len(columns) == 0 || login == "" {
-		return User{}, ErrNoUser
-	}
-	activations, err := s.HasTable(ctx, "activations")
-	if err != nil {
-		return User{}, err
-	}
-	if !activations { // nobody is known to be activated
-		return User{}, ErrNoUser
 	}
 	_, ends := columns["sessions_invalidated_at"]
 	for _, column := range []string{"username", "email"} {
@@ -54,6 +51,30 @@ func (s *Site) UserByLogin(ctx context.Context, login string) (User, error) {
 		}
 	}
 	return User{}, ErrNoUser
+}
+
+// Accounts says why this site has no administrators that can sign in here, "" where
+// it has some: a plain Laravel has "users" and none of the other tables and columns.
+func (s *Site) Accounts(ctx context.Context) (missing string, err error) {
+	for _, need := range []struct {
+		table   string
+		columns []string
+	}{{"users", []string{"username", "email", "password", "super_user", "permissions"}},
+		{"activations", []string{"user_id", "completed"}}} {
+		columns, err := s.Columns(ctx, need.table)
+		if err != nil {
+			return "", err
+		}
+		if len(columns) == 0 {
+			return "there is no table " + s.Table(need.table), nil
+		}
+		for _, c := range need.columns {
+			if _, there := columns[c]; !there {
+				return fmt.Sprintf("the table %s has no column %s", s.Table(need.table), c), nil
+			}
+		}
+	}
+	return "", nil
 }
 
 type userRow struct {
@@ -82,9 +103,6 @@ func (s *Site) userBy(ctx context.Context, column, login string, ends bool) (Use
 		return User{}, ErrNoUser
 	}
 	if err != nil {
-		if there, lookup := s.HasTable(ctx, "activations"); lookup == nil && !there {
-			return User{}, ErrNoUser // no account was ever activated
-		}
 		return User{}, fmt.Errorf("looking up an administrator: %w", err)
 	}
 	u := User{ID: row.ID, Name: row.Username.String, PasswordHash: row.Password.String, SuperUser: row.SuperUser}
@@ -114,6 +132,11 @@ func (s *Site) instant(ctx context.Context, w wallTime) (time.Time, error) {
 // permissionsOf are the flags of an account and of its roles, sorted.
 func (s *Site) permissionsOf(ctx context.Context, row userRow) ([]string, error) {
 	var roles []sql.NullString
+	for _, table := range []string{"roles", "role_users"} {
+		if there, err := s.HasTable(ctx, table); err != nil || !there {
+			return permissions(row.Permissions.String), err // an account without roles has its own flags
+		}
+	}
 	query := fmt.Sprintf("SELECT r.permissions FROM %s r JOIN %s ru ON ru.role_id = r.id WHERE ru.user_id = ?",
 		s.Table("roles"), s.Table("role_users"))
 	if err := s.DB.SelectContext(ctx, &roles, s.DB.Rebind(query), row.ID); err != nil {
@@ -139,5 +162,6 @@ func permissions(text string) []string {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }

@@ -91,3 +91,28 @@ func TestWithoutActivationsNobodySignsIn(t *testing.T) {
 		}
 	}
 }
+
+// A plain Laravel has other tables and columns: nobody signs in with its accounts,
+// and that is no fault. An account without roles has its own flags.
+func TestWithoutTheCMSsTablesOfRoles(t *testing.T) {
+	db := jobstest.Open(t, jobstest.SQLite)
+	db.MustExec("CREATE TABLE users (id INT PRIMARY KEY, name TEXT, email TEXT, password TEXT)")
+	db.MustExec("INSERT INTO users VALUES (1, 'Root', 'root@x', 'a')")
+	db.MustExec("CREATE TABLE activations (user_id INT, completed BOOLEAN)")
+	site := &cms.Site{DB: db.DB}
+	if u, err := site.UserByLogin(t.Context(), "root@x"); !errors.Is(err, cms.ErrNoUser) {
+		t.Errorf("a plain Laravel: %+v, %v", u, err)
+	}
+	if missing, err := site.Accounts(t.Context()); err != nil || missing != "the table users has no column username" {
+		t.Errorf("%q, %v", missing, err)
+	}
+	for _, statement := range []string{"ALTER TABLE users ADD username TEXT", "ALTER TABLE users ADD super_user BOOLEAN",
+		"ALTER TABLE users ADD permissions TEXT", `UPDATE users SET super_user = 0, permissions = '{"posts.edit":true}'`,
+		"INSERT INTO activations VALUES (1, 1)"} {
+		db.MustExec(statement)
+	}
+	u, err := site.UserByLogin(t.Context(), "root@x")
+	if err != nil || !slices.Equal(u.Permissions, []string{"posts.edit"}) {
+		t.Errorf("without roles: %+v, %v", u, err)
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -109,12 +110,8 @@ func (s *Site) codeVersion() (string, error) {
 	if s.Root == "" {
 		return "", nil
 	}
-	root, err := os.OpenRoot(s.Root)
-	if err != nil {
-		return "", fmt.Errorf("looking into the CMS's folder: %w", err)
-	}
-	defer root.Close()
-	f, err := root.Open(versionFile)
+	// The owner's code may lie elsewhere: "platform" may be a link (Deployer, Composer's path repositories).
+	f, err := os.Open(filepath.Join(s.Root, filepath.FromSlash(versionFile)))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

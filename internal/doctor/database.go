@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -94,7 +95,7 @@ func checkLayout(_ context.Context, r *app.Services) ([]Finding, error) {
 // checkNumbers warns before a table runs out of row numbers.
 func checkNumbers(ctx context.Context, r *app.Services) ([]Finding, error) {
 	found := []Finding{}
-	for _, table := range []string{"jobs", "failed_jobs"} {
+	for _, table := range []string{cmp.Or(r.Site.Jobs, "jobs"), "failed_jobs"} {
 		columns, err := r.Site.Columns(ctx, table)
 		if err != nil {
 			return nil, err
@@ -166,7 +167,7 @@ func checkRights(ctx context.Context, r *app.Services) ([]Finding, error) {
 		return nil, err
 	}
 	defer func() { _ = tx.Rollback() }() // nothing is to stay
-	for _, table := range []string{"jobs", "failed_jobs"} {
+	for _, table := range []string{cmp.Or(r.Site.Jobs, "jobs"), "failed_jobs"} {
 		name := r.Site.Table(table)
 		for verb, statement := range map[string]string{"change": "UPDATE " + name + " SET queue = queue WHERE id = -1",
 			"delete": "DELETE FROM " + name + " WHERE id = -1"} {

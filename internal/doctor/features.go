@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -21,6 +22,10 @@ func checkCMS(ctx context.Context, r *app.Services) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	if a := r.Site.Application(); a.Other() {
+		return []Finding{ok("this is %s: its queue, backups, logs, cache, mail and webhooks are worked on; for a sitemap "+
+			"name its tables in cms.models", a)}, nil
+	}
 	if len(p.Content) == 0 {
 		return []Finding{warn("check database.dsn and database.prefix", "no tables of a CMS are in this database")}, nil
 	}
@@ -28,6 +33,9 @@ func checkCMS(ctx context.Context, r *app.Services) ([]Finding, error) {
 }
 
 func checkSitemap(_ context.Context, r *app.Services) ([]Finding, error) {
+	if r.Off[sitemap.Generate.Name] != "" {
+		return nil, nil // checkKinds says so
+	}
 	if r.Handlers.Sitemap == nil {
 		return []Finding{warn("name the CMS's folder (cms.dir), or set sitemap.dir", "where the sitemap goes is not "+
 			"known")}, nil
@@ -177,4 +185,24 @@ func anyObject(ctx context.Context, s storage.Store) error {
 		return err
 	}
 	return nil
+}
+
+// checkSignIn says whether the CMS's accounts can sign in.
+func checkSignIn(ctx context.Context, r *app.Services) ([]Finding, error) {
+	c := r.Config.HTTP
+	if !c.Enabled || !c.CMSAccounts {
+		return nil, nil
+	}
+	missing, err := r.Site.Accounts(ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case missing == "":
+		return []Finding{ok("the CMS's administrators can sign in to the page")}, nil
+	case c.AdminPassword == "" && len(c.Users) == 0:
+		return []Finding{warn("set http.admin_password", "nobody can sign in to the page: no account of the CMS can (%s), "+
+			"and the configuration has none", missing)}, nil
+	}
+	return []Finding{ok("the page's accounts are those of the configuration; no account of the CMS can sign in: %s",
+		missing)}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -147,8 +148,12 @@ func checkFolders(_ context.Context, r *app.Services) ([]Finding, error) {
 			"cannot be worked on")}, nil
 	}
 	var found []Finding
-	for _, dir := range []string{r.Site.Public(), filepath.Join(r.Site.Public(), "storage"), r.Site.Storage(),
-		filepath.Join(r.Site.Storage(), "framework", "cache"), filepath.Join(r.Site.Storage(), "logs")} {
+	dirs := []string{r.Site.Public(), r.Site.Storage(), filepath.Join(r.Site.Storage(), "framework", "cache"),
+		filepath.Join(r.Site.Storage(), "logs")}
+	if !r.Site.Application().Other() {
+		dirs = append(dirs, filepath.Join(r.Site.Public(), "storage"))
+	}
+	for _, dir := range dirs {
 		err := tryWriting(dir)
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
@@ -211,5 +216,9 @@ func checkKinds(_ context.Context, r *app.Services) ([]Finding, error) {
 	if len(kinds) == 0 {
 		return []Finding{warn("name the CMS's folder: cms.dir", "no type can run here")}, nil
 	}
-	return []Finding{ok("can run here: %s", strings.Join(kinds, ", "))}, nil
+	found := []Finding{ok("can run here: %s", strings.Join(kinds, ", "))}
+	for _, kind := range slices.Sorted(maps.Keys(r.Off)) {
+		found = append(found, ok("off here: %s: %s", kind, r.Off[kind]))
+	}
+	return found, nil
 }

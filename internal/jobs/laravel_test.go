@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -60,6 +61,11 @@ func (l laravel) work(handler func(context.Context, jobs.Job, effect) error, que
 	l.t.Helper()
 	registry := jobs.NewRegistry()
 	jobs.Handle(registry, effectKind, handler)
+	l.workWith(registry, queues...)
+}
+
+func (l laravel) workWith(registry *jobs.Registry, queues ...string) {
+	l.t.Helper()
 	store, err := queue.Open(context.Background(), l.db, tables.Options{Registry: registry, DefaultQueue: "cmsjobs",
 		RetryAfter: l.config.Lease})
 	if err != nil {
@@ -148,6 +154,53 @@ func testAPHPWorkerThatMeetsOurRowFailsItInsteadOfLosingIt(t *testing.T, engine 
 	l.work(func(_ context.Context, _ jobs.Job, e effect) error { ran = append(ran, e); return nil }, "default")
 	if len(ran) != 1 || ran[0].Key != 5 {
 		t.Errorf("ran %+v, want key 5", ran)
+	}
+}
+
+// What docs/install.md shows for PHP survives the PHP worker that the same page
+// tells owners to run, and does what it says.
+func TestTheDocumentedPHPBesideAPHPWorker(t *testing.T) {
+	jobstest.EachMySQL(t, testTheDocumentedPHPBesideAPHPWorker)
+}
+
+func testTheDocumentedPHPBesideAPHPWorker(t *testing.T, engine jobstest.Engine) {
+	l := newLaravel(t, engine)
+	page, err := os.ReadFile("../../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(page), "```php\n")
+	block, _, closed := strings.Cut(block, "```")
+	if !found || !closed || !strings.Contains(block, "sitemap.generate") ||
+		!strings.Contains(strings.Join(strings.Fields(string(page)), " "), "php artisan queue:work --queue=default") {
+		t.Fatal("docs/install.md has no PHP for a sitemap, or tells of another worker")
+	}
+	file := filepath.Join(t.TempDir(), "snippet.php")
+	if err := os.WriteFile(file, []byte("<?php\n"+block), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.run("run", file)
+	l.run("queue:work", "--queue=default", "--stop-when-empty", "--sleep=0")
+	var ran []string
+	registry := jobs.NewRegistry()
+	type payload struct {
+		Force *bool `json:"force"`
+	}
+	jobs.Handle(registry, jobs.Kind[payload]{Name: "sitemap.generate"}, func(_ context.Context, j jobs.Job,
+		p payload) error {
+		if p.Force == nil {
+			return jobs.Permanent(errors.New("no force"))
+		}
+		ran = append(ran, j.Type)
+		return jobs.Permanent(errors.New("shown by queue:failed"))
+	})
+	l.workWith(registry, "cmsjobs")
+	if len(ran) != 1 {
+		t.Errorf("%d jobs ran; %d rows wait, %d failed", len(ran), l.count("SELECT COUNT(*) FROM jobs"),
+			l.count("SELECT COUNT(*) FROM failed_jobs"))
+	}
+	if list := l.run("queue:failed"); !strings.Contains(list, "sitemap.generate") {
+		t.Errorf("queue:failed says\n%s", list)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 )
@@ -41,11 +42,10 @@ func Open(dir string, env map[string]string, names ...string) (*Config, error) {
 	if dir == "" {
 		return c, nil
 	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return c, fmt.Errorf("opening the CMS's folder: %w", err)
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return c, errors.Join(fmt.Errorf("%s is not the CMS's folder", dir), err)
 	}
-	defer root.Close()
+	root := folder(dir)
 	if source, err := read(root, versionFile); err == nil {
 		if m := version.FindStringSubmatch(source); m != nil {
 			c.Major, _ = strconv.Atoi(m[1]) // it has digits only; too many of them are no version
@@ -63,7 +63,11 @@ func Open(dir string, env map[string]string, names ...string) (*Config, error) {
 	return c, nil
 }
 
-func (c *Config) open(root *os.Root, cached node, name string) error {
+// folder is an application's. Its "config" or "vendor" may be a link to a folder
+// elsewhere; it is the owner's code, and only read.
+type folder string
+
+func (c *Config) open(root folder, cached node, name string) error {
 	if cached != nil {
 		if n, err := c.item(cached, name); err == nil {
 			if _, is := n.(list); is {
@@ -72,8 +76,8 @@ func (c *Config) open(root *os.Root, cached node, name string) error {
 			}
 		}
 	}
-	for _, folder := range []string{ownConfig, frameworkConfig} {
-		n, err := tree(root, folder+name+".php")
+	for _, place := range []string{ownConfig, frameworkConfig} {
+		n, err := tree(root, place+name+".php")
 		if err != nil {
 			return err
 		}
@@ -86,7 +90,7 @@ func (c *Config) open(root *os.Root, cached node, name string) error {
 }
 
 // tree reads one file; nil where there is none or it is no config file.
-func tree(root *os.Root, name string) (node, error) {
+func tree(root folder, name string) (node, error) {
 	source, err := read(root, name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
@@ -101,8 +105,8 @@ func tree(root *os.Root, name string) (node, error) {
 	return n, nil
 }
 
-func read(root *os.Root, name string) (string, error) {
-	f, err := root.Open(name)
+func read(root folder, name string) (string, error) {
+	f, err := os.Open(filepath.Join(string(root), filepath.FromSlash(name)))
 	if err != nil {
 		return "", err
 	}
@@ -112,6 +116,12 @@ func read(root *os.Root, name string) (string, error) {
 		err = fmt.Errorf("it is larger than %d bytes", maxFile)
 	}
 	return string(data), err
+}
+
+// Has says whether a config file was found and read.
+func (c *Config) Has(file string) bool {
+	_, known := c.files[file]
+	return known
 }
 
 // Value is one value of a config file: nil, bool, int, float64 or string.

@@ -41,7 +41,11 @@ func (h *Handler) Check(ctx context.Context, o CheckOptions, progress func(done,
 	if err := h.eachRow(ctx, cms.MediaFilter{}, c.row, progress); err != nil {
 		return report, err
 	}
-	binned := func(file cms.MediaFile) { c.originals[plan.place.Key(file.URL)] = true }
+	binned := func(file cms.MediaFile) {
+		if name, _, err := c.original(file.URL); err == nil {
+			c.originals[plan.place.Key(name.File)], c.originals[plan.place.Key(name.Page)] = true, true
+		}
+	}
 	if err := h.eachRow(ctx, cms.MediaFilter{Bin: true}, binned, func(int64, int64) {}); err != nil {
 		return report, err
 	}
@@ -73,8 +77,17 @@ func (h *Handler) eachRow(ctx context.Context, filter cms.MediaFilter, each func
 }
 
 func (c *checker) row(file cms.MediaFile) {
-	key := c.plan.place.Key(file.URL)
+	name, there, err := c.original(file.URL)
+	if errors.Is(err, cms.ErrOutside) && notForUs(file) == "" {
+		c.report.Pictures++
+		c.report.Lost = append(c.report.Lost, file.URL)
+	}
+	if err != nil {
+		return // another site's
+	}
+	key := c.plan.place.Key(name.File)
 	c.originals[key], c.needed[key] = true, true
+	c.originals[c.plan.place.Key(name.Page)] = true
 	record, _ := ReadRecord(file.Options)
 	for _, r := range record.Sizes {
 		c.needed[c.plan.place.Key(r.URL)] = true
@@ -83,17 +96,32 @@ func (c *checker) row(file cms.MediaFile) {
 		return
 	}
 	c.report.Pictures++
-	if _, there := c.files[key]; !there {
+	if !there {
 		c.report.Lost = append(c.report.Lost, file.URL)
 		return
 	}
-	for _, w := range c.plan.renditions(file.URL, record.Width, nil) {
+	for _, w := range c.plan.renditions(name.Page, record.Width, nil) {
 		thumb := c.plan.place.Key(w.url)
 		c.needed[thumb] = true
 		if _, there := c.files[thumb]; !there {
 			c.report.Missing = append(c.report.Missing, w.url)
 		}
 	}
+}
+
+// original is the name of a row's file, or the first that it may have where none
+// is there.
+func (c *checker) original(url string) (name cms.MediaName, there bool, err error) {
+	names, err := c.plan.place.Names(url)
+	if err != nil {
+		return name, false, err
+	}
+	for _, name := range names {
+		if _, there := c.files[c.plan.place.Key(name.File)]; there {
+			return name, true, nil
+		}
+	}
+	return names[0], false, nil
 }
 
 func remove(ctx context.Context, store storage.Store, report *Report) error {

@@ -1,17 +1,16 @@
 package media
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
-	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // process makes the renditions of one row that are missing or out of date;
@@ -22,6 +21,10 @@ func (h *Handler) process(ctx context.Context, p plan, file cms.MediaFile, force
 		return out, nil
 	}
 	w, err := h.look(ctx, p, file, force)
+	if errors.Is(err, cms.ErrElsewhere) {
+		out.Skipped = err.Error()
+		return out, nil
+	}
 	if err != nil {
 		return out, err
 	}
@@ -70,18 +73,15 @@ func (h *Handler) look(ctx context.Context, p plan, file cms.MediaFile, force bo
 	if err != nil {
 		return nil, err
 	}
-	info, err := store.Stat(ctx, p.place.Key(file.URL))
-	if errors.Is(err, storage.ErrNotFound) {
-		return nil, fmt.Errorf("%w in %s", storage.ErrNotFound, cmp.Or(p.place.Folder, p.place.Bucket.String()))
-	}
+	name, info, err := original(ctx, store, p.place, file.URL)
 	if err != nil {
-		return nil, fmt.Errorf("looking for the original: %w", err)
+		return nil, err
 	}
 	if info.Size > h.Options.Limits.FileBytes {
 		return nil, fmt.Errorf("%w: %d bytes are more than %d", picture.ErrTooLarge, info.Size,
 			h.Options.Limits.FileBytes)
 	}
-	w := &work{plan: p, file: file, store: store, modified: info.Modified, force: force}
+	w := &work{plan: p, file: file, name: name, store: store, modified: info.Modified, force: force}
 	w.source = Source{Size: info.Size, Modified: info.Modified.UTC().Truncate(time.Second)}
 	w.record, w.known = ReadRecord(file.Options)
 	return w, nil
@@ -89,7 +89,7 @@ func (h *Handler) look(ctx context.Context, p plan, file cms.MediaFile, force bo
 
 // read reads the original and judges its header.
 func (h *Handler) read(ctx context.Context, w *work) error {
-	data, err := readAll(ctx, w.store, w.plan.place.Key(w.file.URL), h.Options.Limits.FileBytes)
+	data, err := readAll(ctx, w.store, w.plan.place.Key(w.name.File), h.Options.Limits.FileBytes)
 	if err != nil {
 		return fmt.Errorf("reading the original: %w", err)
 	}
@@ -136,7 +136,7 @@ func (h *Handler) make(ctx context.Context, w *work, out Outcome) (Outcome, erro
 // nor is what is too large to be decoded whole.
 func (h *Handler) applyWatermark(ctx context.Context, w *work) error {
 	mark := w.plan.watermark
-	if mark == nil || picture.Stamped(w.data) || w.file.URL == mark.Source ||
+	if mark == nil || picture.Stamped(w.data) || w.name.Page == path.Clean(mark.Source) ||
 		len(mark.Folders) > 0 && !slices.Contains(mark.Folders, w.file.FolderID) {
 		return nil
 	}
@@ -145,7 +145,7 @@ func (h *Handler) applyWatermark(ctx context.Context, w *work) error {
 		return err
 	}
 	defer free()
-	file, err := readAll(ctx, w.store, w.plan.place.Key(mark.Source), h.Options.Limits.FileBytes)
+	file, err := readAll(ctx, w.store, w.plan.place.Key(path.Clean(mark.Source)), h.Options.Limits.FileBytes)
 	if err != nil {
 		return fmt.Errorf("reading the watermark: %w", err)
 	}

@@ -51,7 +51,8 @@ func (h *Handler) processImage(ctx context.Context, j jobs.Job, p ProcessImagePa
 // or can never be, or is over a limit. A picture that a library cannot decode is tried
 // again: it may have been read while it was being uploaded.
 func hopeless(err error) bool {
-	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrKey) || errors.Is(err, picture.ErrTooLarge)
+	return errors.Is(err, storage.ErrNotFound) || errors.Is(err, storage.ErrKey) || errors.Is(err, cms.ErrOutside) ||
+		errors.Is(err, picture.ErrTooLarge)
 }
 
 // flagTimeout is how long marking a row may take when its job's time is over.

@@ -2,6 +2,7 @@ package media
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,6 +17,7 @@ import (
 type work struct {
 	plan     plan
 	file     cms.MediaFile
+	name     cms.MediaName // of the original
 	store    storage.Store
 	modified time.Time // of the original, as the store says it
 	source   Source
@@ -24,6 +26,27 @@ type work struct {
 	force    bool
 	data     []byte
 	header   picture.Header
+}
+
+// original finds a row's file, which may be named in several ways.
+func original(ctx context.Context, store storage.Store, place cms.MediaPlace, url string) (
+	cms.MediaName, storage.Info, error) {
+	names, err := place.Names(url)
+	if err != nil {
+		return cms.MediaName{}, storage.Info{}, err
+	}
+	for _, name := range names {
+		info, err := store.Stat(ctx, place.Key(name.File))
+		if err == nil {
+			return name, info, nil
+		}
+		// A name that the store refuses may be a good one in another reading.
+		if !errors.Is(err, storage.ErrNotFound) && !errors.Is(err, storage.ErrKey) {
+			return cms.MediaName{}, info, fmt.Errorf("looking for the original: %w", err)
+		}
+	}
+	return cms.MediaName{}, storage.Info{}, fmt.Errorf("%w in %s", storage.ErrNotFound,
+		cmp.Or(place.Folder, place.Bucket.String()))
 }
 
 // current says whether the record is of this original and this plan.
@@ -37,7 +60,7 @@ func (w *work) done(ctx context.Context) (bool, error) {
 	if w.force || !w.current() {
 		return false, nil
 	}
-	for _, want := range w.plan.renditions(w.file.URL, w.record.Width, focusOf(w.file.Options)) {
+	for _, want := range w.plan.renditions(w.name.Page, w.record.Width, focusOf(w.file.Options)) {
 		if _, there, err := w.stat(ctx, want.url); err != nil || !there {
 			return false, err
 		}
@@ -67,7 +90,7 @@ func (w *work) newRecord(at time.Time) Record {
 // there counts when our record vouches for it, or, where we have none, when it
 // is newer than the original: the CMS makes thumbnails too.
 func (w *work) sortOut(ctx context.Context, record *Record) (missing []wanted, err error) {
-	for _, want := range w.plan.renditions(w.file.URL, record.Width, focusOf(w.file.Options)) {
+	for _, want := range w.plan.renditions(w.name.Page, record.Width, focusOf(w.file.Options)) {
 		info, there, err := w.stat(ctx, want.url)
 		if err != nil {
 			return nil, err
@@ -139,7 +162,7 @@ func (w *work) stamped(ctx context.Context, o Options, mark picture.Watermark) (
 
 // replace writes a new original and takes note of it.
 func (w *work) replace(ctx context.Context, data []byte) error {
-	key := w.plan.place.Key(w.file.URL)
+	key := w.plan.place.Key(w.name.File)
 	o := storage.PutOptions{ContentType: w.header.Format.MIME(), ExpectedSize: int64(len(data)), Public: true}
 	if err := w.store.Put(ctx, key, bytes.NewReader(data), o); err != nil {
 		return fmt.Errorf("writing the stamped original: %w", err)

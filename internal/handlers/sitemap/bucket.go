@@ -81,6 +81,9 @@ var contentTypes = map[string]string{".xml": "application/xml; charset=utf-8", "
 	"charset=utf-8", ".gz": "application/gzip"}
 
 func (b bucket) put(ctx context.Context, s *staging, f file) error {
+	if err := refuseForeign(ctx, b, f.name); err != nil {
+		return err
+	}
 	r, err := s.root.Open(f.staged)
 	if err != nil {
 		return err

@@ -93,12 +93,17 @@ func lockStage(root *os.Root) (*os.File, error) {
 
 // publish renames the files into place, the index last, and then removes what
 // is left of longer maps. A crash between two renames leaves whole files only.
-func (f folder) publish(_ context.Context, _ *staging, files []file, placed func()) ([]string, error) {
+func (f folder) publish(ctx context.Context, _ *staging, files []file, placed func()) ([]string, error) {
 	root, err := f.root()
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
+	for _, file := range files {
+		if err := refuseForeign(ctx, f, file.name); err != nil {
+			return nil, err
+		}
+	}
 	keep := make(map[string]bool, len(files))
 	for _, file := range files {
 		if err := root.Rename(stageName+"/"+file.staged, file.name); err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"path"
 	"strings"
 	"time"
 
@@ -85,9 +86,9 @@ func New(c Config) (*Handler, error) {
 
 // storageURL is where a CMS that keeps its media beside itself shows them. An
 // image may also be a whole address.
-func (h *Handler) storageURL(path string) string {
-	if strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://") {
-		return path
+func (h *Handler) storageURL(image string) string {
+	if strings.HasPrefix(image, "https://") || strings.HasPrefix(image, "http://") {
+		return image
 	}
-	return h.site.URL() + "/storage/" + cms.EscapePath(strings.TrimLeft(path, "/"))
+	return h.site.URL() + "/storage/" + cms.EscapePath(strings.TrimPrefix(path.Clean("/"+image), "/"))
 }

@@ -25,6 +25,9 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 	if errors.Is(err, ErrBusy) {
 		return jobs.RetryAfter(err, 30*time.Second)
 	}
+	if errors.Is(err, ErrForeign) {
+		return jobs.Permanent(err)
+	}
 	if err == nil {
 		err = h.announce(ctx, j, result)
 	}

@@ -79,7 +79,7 @@ func writeKey(root *os.Root, name, key string) error {
 		return err
 	}
 	_, err = f.WriteString(key)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, readable(f), f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, root.Remove(staged))
 	}
 	return root.Rename(staged, name)

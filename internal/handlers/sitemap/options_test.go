@@ -257,11 +257,21 @@ func TestHostilePlacesInThePublicFolder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	for _, name := range []string{"sitemap.xml", "pages.xml"} {
+		if _, err := h.Write(t.Context(), true, nil); !errors.Is(err, sitemap.ErrForeign) ||
+			!strings.Contains(err.Error(), name) {
+			t.Errorf("%s, a link that is not ours, is no reason to stop: %v", name, err)
+		}
+		intact()
+		if err := os.Remove(filepath.Join(public, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	write(t, h, true)
 	intact()
 	if info, err := os.Lstat(filepath.Join(public, "sitemap.xml")); err != nil || !info.Mode().IsRegular() ||
 		info.Mode().Perm() != 0o644 {
-		t.Errorf("the link must be replaced by a file that the web server can read: %v, %v", info, err)
+		t.Errorf("the map must be a file that the web server can read: %v, %v", info, err)
 	}
 	if _, err := os.Lstat(filepath.Join(public, "old.xml")); err != nil {
 		t.Errorf("a link is not ours to remove: %v", err)

@@ -102,8 +102,12 @@ func (s *sealer) seal(w sealing) error {
 	if w.zip {
 		err = zipBeside(s.stage, w.file, w.staged+".gz")
 	}
-	return errors.Join(err, w.file.Sync(), w.file.Close())
+	return errors.Join(err, readable(w.file), w.file.Sync(), w.file.Close())
 }
+
+// readable lets the web server read a file, whatever the umask says: it often
+// runs as another account.
+func readable(f *os.File) error { return f.Chmod(0o644) }
 
 func (s *sealer) note(err error) {
 	s.mu.Lock()
@@ -135,7 +139,7 @@ func zipBeside(stage *os.Root, f *os.File, name string) error {
 	}
 	z := gzip.NewWriter(out)
 	_, err = io.Copy(z, io.NewSectionReader(f, 0, maxBytes+outputBuffer))
-	if err := errors.Join(err, z.Close(), out.Sync(), out.Close()); err != nil {
+	if err := errors.Join(err, z.Close(), readable(out), out.Sync(), out.Close()); err != nil {
 		return fmt.Errorf("compressing the sitemap: %w", err)
 	}
 	return nil

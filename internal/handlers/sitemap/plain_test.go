@@ -1,6 +1,7 @@
 package sitemap_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -228,4 +229,33 @@ func TestADisabledSitemapIsRemovedAndForeignFilesStay(t *testing.T) {
 		t.Errorf("result %+v", r)
 	}
 	same(t, "files", files(t, site), []string{"products.xml"})
+}
+
+// A sitemap that another program wrote is never replaced, in no target that has
+// files; what is ours stays up to date.
+func TestAForeignSitemapIsNeverReplaced(t *testing.T) {
+	const theirs = `<?xml version="1.0"?><urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"></urlset>`
+	for _, name := range []string{"sitemap.xml", "blog-posts.xml"} {
+		site := plainCMS(t, jobstest.SQLite, "bigint")
+		blog(t, site)
+		insert(t, site, "settings", 99, "theme", "ripple")
+		path := filepath.Join(site.Public(), name)
+		if err := os.WriteFile(path, []byte(theirs), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		h := handler(t, site, nil)
+		if r, err := h.Write(t.Context(), true, nil); !errors.Is(err, sitemap.ErrForeign) ||
+			!strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %+v, %v", name, r, err)
+		}
+		if text, err := os.ReadFile(path); err != nil || string(text) != theirs {
+			t.Errorf("%s was replaced: %s, %v", name, text, err)
+		}
+		same(t, "files beside "+name, files(t, site), []string{name})
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		write(t, h, true)
+		write(t, h, true) // ours is replaced
+	}
 }

@@ -3,6 +3,7 @@ package sitemap
 import (
 	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -59,13 +60,29 @@ func (h *Handler) plan(ctx context.Context) (*plan, error) {
 	p.publication = cmp.Or(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""),
 		settings.String("admin_title", ""), h.site.Env["APP_NAME"])
 	p.language = settings.String("locale", "en")
-	for _, m := range append(cms.Models(), h.options.Models...) {
+	models, err := h.models(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, m := range models {
 		g := p.group(m.WithDefaults())
 		if settings.Bool("sitemap_"+strings.ReplaceAll(botbleFile(m.Name), "-", "_")+"_enabled", true) {
 			p.groups = append(p.groups, g)
 		}
 	}
 	return p, nil
+}
+
+// models are the stock content and the configured one. An application without the
+// CMS's slugs has the content of its own tables only.
+func (h *Handler) models(ctx context.Context) ([]cms.Model, error) {
+	mapped := slices.ContainsFunc(h.options.Models, func(m cms.Model) bool { return m.Path != "" })
+	if mapped {
+		if slugs, err := h.site.HasTable(ctx, "slugs"); err != nil || !slugs {
+			return h.options.Models, err
+		}
+	}
+	return append(cms.Models(), h.options.Models...), nil
 }
 
 // isBotble knows the real CMS by settings that each of its versions writes.
@@ -106,4 +123,48 @@ func (p *plan) query(g *group) cms.ContentQuery {
 	o := p.options
 	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images, Titles: o.News && g.model.Scheduled,
 		Versions: o.Alternates}
+}
+
+// Preview is what a map would have of one kind of content.
+type Preview struct {
+	Model string `json:"model"`
+	Table string `json:"table"`
+	File  string `json:"file"`
+	URLs  int    `json:"urls"`
+	// First are some of the addresses.
+	First []string `json:"first,omitempty"`
+	// SkippedRows counts the rows that cannot be listed; Skipped names some.
+	SkippedRows int       `json:"skippedRows,omitempty"`
+	Skipped     []Skipped `json:"skipped,omitempty"`
+}
+
+const previewed = 5
+
+// Preview reads what a map would be made of. It writes nothing.
+func (h *Handler) Preview(ctx context.Context) ([]Preview, error) {
+	p, err := h.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var list []Preview
+	for i := range p.groups {
+		g := &p.groups[i]
+		v := Preview{Model: g.model.Name, Table: h.site.Table(g.model.Table), File: g.file + ".xml"}
+		skip := func(e *cms.RowError) {
+			if v.SkippedRows++; len(v.Skipped) < previewed {
+				v.Skipped = append(v.Skipped, Skipped{e.Table, e.ID, e.Reason})
+			}
+		}
+		see := func(e *entry) error {
+			if v.URLs++; len(v.First) < previewed {
+				v.First = append(v.First, e.loc)
+			}
+			return nil
+		}
+		if err := h.stream(ctx, p, g, skip, see); err != nil {
+			return nil, err
+		}
+		list = append(list, v)
+	}
+	return list, nil
 }

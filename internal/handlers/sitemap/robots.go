@@ -90,7 +90,7 @@ func writeRobots(root *os.Root, text string) error {
 		return err
 	}
 	_, err = f.WriteString(text)
-	if err := errors.Join(err, f.Sync(), f.Close()); err != nil {
+	if err := errors.Join(err, readable(f), f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, root.Remove(staged))
 	}
 	return root.Rename(staged, robotsName)

@@ -75,7 +75,8 @@ func (h *Handler) unchanged(ctx context.Context, current fingerprint) (string, e
 	return "nothing changed since " + last.at.Format(time.RFC3339), nil
 }
 
-// indexThere is false when somebody removed what was published.
+// indexThere is false when what was published was removed, or replaced by another
+// program's.
 func (h *Handler) indexThere(ctx context.Context) (bool, error) {
 	f, err := h.target.open(ctx, indexName)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -84,7 +85,7 @@ func (h *Handler) indexThere(ctx context.Context) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("looking at the sitemap: %w", err)
 	}
-	return true, f.Close()
+	return carriesMarker(indexName, f), f.Close()
 }
 
 // remembered is what remember kept: of what, told how, and when.

@@ -27,6 +27,9 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 		result.Removed, err = h.withdraw(ctx, p)
 		return result, err
 	}
+	if err := h.Foreign(ctx); err != nil {
+		return result, err
+	}
 	progress(0, 0, "looking for changes")
 	current, err := h.fingerprint(ctx, p)
 	if err != nil {
@@ -87,6 +90,15 @@ func (h *Handler) build(ctx context.Context, b *builder) error {
 		}
 	}
 	return b.complete()
+}
+
+// Remove takes the published map away. The next run makes it again.
+func (h *Handler) Remove(ctx context.Context) ([]string, error) {
+	p, err := h.plan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return h.withdraw(ctx, p)
 }
 
 // withdraw removes the map, for a site that wants none.

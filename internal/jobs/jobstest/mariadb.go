@@ -5,7 +5,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"testing"
 )
 
@@ -46,7 +45,7 @@ func NewMariaDB(options ...string) (*Server, error) {
 	}
 	install := exec.Command(installer, "--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db",
 		"--datadir="+data, "--tmpdir="+dir, "--extra-file="+accounts)
-	install.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
+	runAs(install, owner, false)
 	if out, err := install.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("preparing MariaDB's folder: %w\n%s", err, tail(out))
 	}

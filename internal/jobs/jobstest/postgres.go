@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver that DSNs of this package name
 )
@@ -33,7 +32,7 @@ func NewPostgres() (*Server, error) {
 	data := filepath.Join(dir, "data")
 	install := exec.Command(initdb, "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C",
 		"--no-sync", "--pgdata="+data)
-	install.SysProcAttr = &syscall.SysProcAttr{Credential: owner}
+	runAs(install, owner, false)
 	install.Dir = dir
 	if out, err := install.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("preparing PostgreSQL's folder: %w\n%s", err, tail(out))

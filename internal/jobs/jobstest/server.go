@@ -26,7 +26,7 @@ type Server struct {
 	args  []string
 	host  string // its address; loopback's when empty
 	space string // the network namespace that it runs in; ours when empty
-	owner *syscall.Credential
+	owner *credential
 	stdin io.Closer
 	cmd   *exec.Cmd
 	ready func() error
@@ -69,7 +69,7 @@ func freePort() (int, error) {
 
 // account returns the credentials of a system user, which servers that refuse
 // to run as root need; nil when we are not root.
-func account(name string) (*syscall.Credential, error) {
+func account(name string) (*credential, error) {
 	if os.Geteuid() != 0 {
 		return nil, nil
 	}
@@ -79,11 +79,11 @@ func account(name string) (*syscall.Credential, error) {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	return &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	return &credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
 }
 
 // privateDir makes a folder that owner may use.
-func privateDir(name string, owner *syscall.Credential) (string, error) {
+func privateDir(name string, owner *credential) (string, error) {
 	dir, err := os.MkdirTemp("", "cmsjobs-"+name+"-")
 	if err == nil && owner != nil {
 		err = os.Chown(dir, int(owner.Uid), int(owner.Gid))
@@ -102,7 +102,7 @@ kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null; rm -rf "$dir"`
 func (s *Server) Start() error {
 	_ = os.Remove(filepath.Join(s.Dir, "s.sock.lock")) // a killed MySQL leaves it, and its process id may be another's
 	s.cmd = exec.Command("/bin/sh", append([]string{"-c", supervise, "sh", s.Dir}, s.args...)...)
-	s.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.owner, Setpgid: true}
+	runAs(s.cmd, s.owner, true)
 	s.cmd.Dir = s.Dir
 	s.cmd.Env = append(os.Environ(), s.Env...)
 	pipe, err := s.cmd.StdinPipe()
@@ -148,7 +148,7 @@ func (s *Server) Stop() {
 
 // Signal sends sig to the server's whole process group (SIGSTOP, SIGCONT).
 func (s *Server) Signal(sig syscall.Signal) error {
-	return syscall.Kill(-s.cmd.Process.Pid, sig)
+	return signalGroup(s.cmd.Process.Pid, sig)
 }
 
 func tail(log []byte) []byte {

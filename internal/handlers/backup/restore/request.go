@@ -128,7 +128,7 @@ func (r *Restorer) targetName(q Request) string {
 // serviceTable says whether a table is this service's own: its queue, its
 // history, what it knows of backups.
 func (r *Restorer) serviceTable(table string) bool {
-	return strings.HasPrefix(table, "cmsjobs_") || table == r.config.TablePrefix+"jobs"
+	return strings.HasPrefix(table, "cmsjobs_") || table == r.config.JobsTable
 }
 
 // replaces says whether a restore replaces a table. In the CMS's own database

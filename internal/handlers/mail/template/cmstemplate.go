@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path"
+	"path/filepath"
 	"regexp"
 	"strings"
 
@@ -65,7 +66,9 @@ func (l *Library) cmsFile(names ...string) (string, error) {
 		return "", errors.New("the CMS's folder is not known (cms.dir)")
 	}
 	for _, name := range names {
-		content, err := folder.Read(l.site.Root, name, maxOutput)
+		// "platform" and "storage" may be links to folders elsewhere; inside the last folder nothing leads out.
+		dir, file := filepath.Split(filepath.Join(l.site.Root, filepath.FromSlash(name)))
+		content, err := folder.Read(dir, file, maxOutput)
 		if errors.Is(err, os.ErrNotExist) {
 			continue
 		}

@@ -89,12 +89,7 @@ func (l *Library) cmsTemplates() ([]Info, error) {
 	if l.site.Root == "" {
 		return nil, nil
 	}
-	root, err := os.OpenRoot(l.site.Root)
-	if err != nil {
-		return nil, fmt.Errorf("looking for the CMS's mail templates: %w", err)
-	}
-	defer func() { _ = root.Close() }()
-	files, err := fs.Glob(root.FS(), cmsModules)
+	files, err := fs.Glob(os.DirFS(l.site.Root), cmsModules) // "platform" may be a link
 	if err != nil {
 		return nil, fmt.Errorf("looking for the CMS's mail templates: %w", err)
 	}

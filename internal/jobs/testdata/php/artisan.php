@@ -116,6 +116,13 @@ if (($argv[1] ?? '') === 'push-clock') { // push-clock N MS: one job each MS mil
     }
     exit(0);
 }
+if (($argv[1] ?? '') === 'run') { // run FILE: PHP as an owner writes it into the application
+    foreach (['DB' => Illuminate\Support\Facades\DB::class, 'Str' => Illuminate\Support\Str::class] as $name => $class) {
+        class_alias($class, $name);
+    }
+    require $argv[2];
+    exit(0);
+}
 if (($argv[1] ?? '') === 'push-type') {
     $app['queue']->push($argv[2], json_decode($argv[3], true), $argv[4] ?? 'default');
     exit(0);

@@ -1,0 +1,18 @@
+//go:build !unix
+
+package jobstest
+
+import (
+	"errors"
+	"os/exec"
+	"syscall"
+)
+
+// credential is the account of a server.
+type credential struct{ Uid, Gid uint32 }
+
+func runAs(*exec.Cmd, *credential, bool) {}
+
+func signalGroup(int, syscall.Signal) error {
+	return errors.New("signals to a process group need a Unix")
+}
