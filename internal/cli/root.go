@@ -60,6 +60,7 @@ them and shows their results. It reads the CMS's .env when --cms names its folde
 	a.addCommands(root)
 	root.InitDefaultHelpCmd()
 	requireSubcommand(root)
+	a.completeFlags(root)
 	return root
 }
 

@@ -143,9 +143,7 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	req.Audit("", redact.Clip(r.Type, 191))
 	entry, ok := req.Registry().Lookup(r.Type)
 	if !ok {
-		return jobs.Spec{}, web.RefuseField(http.StatusUnprocessableEntity, "type",
-			"There is no type %q here. Known are %s.", redact.Clip(r.Type, 60),
-			strings.Join(req.Registry().Types(), ", "))
+		return jobs.Spec{}, unknownType(req, r.Type)
 	}
 	if err := req.MayEnqueue(entry.Type, r.Payload); err != nil {
 		return jobs.Spec{}, err
@@ -153,8 +151,8 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	if err := h.queues.allow(req, r.Queue); err != nil {
 		return jobs.Spec{}, err
 	}
-	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority,
-		UniqueKey: r.UniqueKey, UUID: r.ID}
+	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: entry.Canonical(r.Payload),
+		Priority: r.Priority, UniqueKey: r.UniqueKey, UUID: r.ID}
 	var err error
 	if n.Metadata, err = h.metadata(req, r.Metadata); err != nil {
 		return n, err
@@ -169,6 +167,14 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 		return n, web.Refuse(http.StatusUnprocessableEntity, "%s", web.Sentence(err.Error()))
 	}
 	return n, nil
+}
+
+// unknownType refuses a type, and names the one that was probably meant.
+func unknownType(req *web.Request, name string) error {
+	if refusal := (*ops.Refusal)(nil); errors.As(ops.UnknownType(req.Registry(), name), &refusal) {
+		return web.RefuseField(http.StatusUnprocessableEntity, refusal.Field, refusal.Form, refusal.Args...)
+	}
+	return nil
 }
 
 // maxDelay bounds how far ahead a job may be: the tables' columns end in 2106.
