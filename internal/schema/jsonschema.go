@@ -83,6 +83,8 @@ func words(jsonType string) string {
 		return "a list"
 	case Map:
 		return "an object"
+	case Null:
+		return Null
 	}
 	return "a " + jsonType
 }

@@ -44,6 +44,7 @@ const (
 	Boolean = "boolean"
 	Array   = "array"
 	Map     = "object"
+	Null    = "null"
 )
 
 // AlsoReader is implemented by types that read themselves from JSON: by a second
@@ -112,8 +113,12 @@ func readsItself(t reflect.Type) bool {
 }
 
 func valueOf(t reflect.Type) Value {
-	for t.Kind() == reflect.Pointer {
-		t = t.Elem()
+	if t.Kind() == reflect.Pointer { // nil is a value of its own
+		v := valueOf(t.Elem())
+		if v.Also == "" && v.Type != "" {
+			v.Also = Null
+		}
+		return v
 	}
 	if t == reflect.TypeFor[time.Time]() {
 		return Value{Type: String, Format: "date-time"}

@@ -30,7 +30,7 @@ type IndexNowPayload struct {
 	// SitemapURL is submitted in the modes sitemap and both; null means the
 	// site's own sitemap.xml. One that is given makes the mode both, unless
 	// Mode says otherwise.
-	SitemapURL *string `json:"sitemapUrl" example:"null"`
+	SitemapURL *string `json:"sitemapUrl"`
 	// Mode overrules the configured one: urls, sitemap or both.
 	Mode string `json:"mode,omitempty" choices:"urls,sitemap,both"`
 }
