@@ -256,6 +256,11 @@ func TestAMisspeltFieldIsRefusedEverywhere(t *testing.T) {
 		}
 	}
 	want(t, call(t, nil, dsn, "enqueue", "mail.sned"), exitUsage, `did you mean "mail.send"?`)
+	want(t, call(t, nil, dsn, "enqueue", "--help", "email.send"), 0, "recipient", "mail.send: Send a mail")
+	want(t, call(t, nil, dsn, "types", "show", "mail.sned"), exitNotFound, `did you mean "mail.send"?`)
+	want(t, call(t, nil, dsn, "__complete", "enqueue", "mail."), 0, "mail.send\tSend a mail")
+	want(t, call(t, nil, dsn, "__complete", "pause", ""), 0, "")
+	want(t, call(t, nil, dsn, "__complete", "jobs", "list", "--status", ""), 0, "processing")
 
 	list, err := json.Marshal(first)
 	if err != nil {

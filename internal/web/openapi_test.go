@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/config"
+	settings "github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -117,7 +117,7 @@ func (s schemas) perType(body map[string]any) map[string]any {
 
 // everyType is the registry of the program with all parts on.
 func everyType() (*jobs.Registry, error) {
-	l, err := config.Load(config.Sources{Environ: []string{"CMSJOBS_CONFIG=" + os.DevNull,
+	l, err := settings.Load(settings.Sources{Environ: []string{"CMSJOBS_CONFIG=" + os.DevNull,
 		"CMSJOBS_ANALYTICS_WEEKLY=true", "CMSJOBS_MAIL_MAILBOX_HOST=imap.example.com",
 		"CMSJOBS_MAIL_MAILBOX_USERNAME=u", "CMSJOBS_MAIL_MAILBOX_PASSWORD=p"}})
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,9 +142,9 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 			`A job needs a type: {"type": "sitemap.generate"}.`)
 	}
 	req.Audit("", redact.Clip(r.Type, 191))
-	entry, ok := req.Registry().Lookup(r.Type)
-	if !ok {
-		return jobs.Spec{}, unknownType(req, r.Type)
+	entry, err := h.entry(req, r.Type)
+	if err != nil {
+		return jobs.Spec{}, err
 	}
 	if err := req.MayEnqueue(entry.Type, r.Payload); err != nil {
 		return jobs.Spec{}, err
@@ -153,7 +154,6 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	}
 	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: entry.Canonical(r.Payload),
 		Priority: r.Priority, UniqueKey: r.UniqueKey, UUID: r.ID}
-	var err error
 	if n.Metadata, err = h.metadata(req, r.Metadata); err != nil {
 		return n, err
 	}
@@ -167,6 +167,26 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 		return n, web.Refuse(http.StatusUnprocessableEntity, "%s", web.Sentence(err.Error()))
 	}
 	return n, nil
+}
+
+// entry is the type of a job: one of this program, or one that a live worker of
+// another program runs. Of the latter only the name is known.
+func (h handlers) entry(req *web.Request, name string) (jobs.Entry, error) {
+	if e, known := req.Registry().Lookup(name); known {
+		return e, nil
+	}
+	if h.Workers != nil {
+		workers, err := h.Workers.Workers(req.Ctx())
+		if err != nil {
+			return jobs.Entry{}, fmt.Errorf("asking which types other programs run: %w", err)
+		}
+		for _, w := range workers {
+			if w.Alive && slices.Contains(w.Types, name) {
+				return jobs.Entry{Type: name}, nil
+			}
+		}
+	}
+	return jobs.Entry{}, unknownType(req, name)
 }
 
 // unknownType refuses a type, and names the one that was probably meant.
