@@ -37,6 +37,7 @@ func handlers() []func(*jobs.Registry, *Services) error {
 		publishHandler,
 		analyticsHandler,
 		backupHandler,
+		externalHandler,
 	}
 }
 

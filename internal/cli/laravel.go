@@ -155,7 +155,8 @@ type monitored struct {
 
 func (a *commandLine) queueMonitorCommand() *cobra.Command {
 	var most int64
-	c := &cobra.Command{Use: "queue:monitor QUEUE[,QUEUE…]", Short: "Show the size of queues, and fail where it is too large",
+	c := &cobra.Command{Use: "queue:monitor QUEUE[,QUEUE…]", Short: "Show the size of queues, and fail where it is " +
+		"too large",
 		Long: `Shows how many jobs wait in each queue. A queue may be written with its connection, as
 database:default.
 

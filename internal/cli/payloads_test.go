@@ -26,6 +26,7 @@ func everyType(t *testing.T) *jobs.Registry {
 	a := &commandLine{Process: app.Process{Version: "dev", Err: io.Discard, Now: time.Now}, environ: []string{
 		"CMSJOBS_CONFIG=" + os.DevNull, "CMSJOBS_ANALYTICS_WEEKLY=true", "CMSJOBS_MAIL_MAILBOX_HOST=imap.example.com",
 		"CMSJOBS_MAIL_MAILBOX_USERNAME=u", "CMSJOBS_MAIL_MAILBOX_PASSWORD=p"}}
+	a.global.set = []string{"external.commands.x.program=/bin/true", "external.calls.x.url=https://example.com/"}
 	registry, _, done, err := a.allTypes()
 	if err != nil {
 		t.Fatal(err)
@@ -88,7 +89,8 @@ func TestEveryFieldHasATextInEachLanguage(t *testing.T) {
 func TestExamplesAreTaken(t *testing.T) {
 	registry := everyType(t)
 	for _, name := range registry.Types() {
-		if e, _ := registry.Lookup(name); e.Maker == jobs.Anyone {
+		e, _ := registry.Lookup(name)
+		if e.Maker == jobs.Anyone && name != "command.run" && name != "http.call" { // names are the configuration's
 			if err := e.CheckNew(e.Schema.Example()); err != nil {
 				t.Errorf("%s: %v", e.Schema.Example(), err)
 			}
@@ -222,7 +224,9 @@ func misspelt(e jobs.Entry) map[string]string {
 func TestAMisspeltFieldIsRefusedEverywhere(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "queue: {worker: false}\nschedule: {enabled: false}\nanalytics: {weekly: true}\nmail: "+
-		"{mailbox: {host: imap.example.com, username: u, password: p}}\nsitemap: {dir: "+t.TempDir()+"}\nbackup: {dir: "+t.TempDir()+"}\n", dsn)
+		"{mailbox: {host: imap.example.com, username: u, password: p}}\nsitemap: {dir: "+t.TempDir()+
+		"}\nbackup: {dir: "+t.TempDir()+"}\nexternal: {commands: {x: {program: /bin/true}}, calls: {x: {url: "+
+		"\"https://example.com/\"}}}\n", dsn)
 	token, registry := s.token("admin"), everyType(t)
 	type refusal struct{ Type, Field, Suggestion string }
 	var first []refusal
@@ -249,7 +253,7 @@ func TestAMisspeltFieldIsRefusedEverywhere(t *testing.T) {
 		}
 	}
 	for _, r := range first {
-		if !strings.HasPrefix(r.Type, "mail.bounces") && r.Type != "analytics.weekly" {
+		if !slices.Contains([]string{"analytics.weekly", "command.run", "http.call"}, r.Type) {
 			want(t, call(t, []string{"CMSJOBS_SITEMAP_DIR=" + t.TempDir(),
 				"CMSJOBS_BACKUP_DIR=" + t.TempDir()}, dsn, "enqueue", r.Type,
 				fmt.Sprintf(`{%q:null}`, r.Field)), exitUsage, fmt.Sprintf("did you mean %q?", r.Suggestion))

@@ -38,7 +38,7 @@ func (a *commandLine) scheduleCommand() *cobra.Command {
 		change("continue", "End the pause of an entry", func(ctx context.Context, r *app.Services, name string) error {
 			return a.pauseSchedule(ctx, r, name, false)
 		}),
-		a.scheduleHistoryCommand())
+		a.scheduleHistoryCommand(), a.scheduleImportCommand())
 	return a.unmaskedFlag(c)
 }
 

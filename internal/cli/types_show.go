@@ -210,7 +210,8 @@ func (a *commandLine) completeEntries() func(*cobra.Command, []string, string) (
 func (a *commandLine) completeFlags(c *cobra.Command) {
 	values := map[string]func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective){
 		"status": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-			return []string{"queued", "processing", "completed", "failed", "cancelled"}, cobra.ShellCompDirectiveNoFileComp
+			return []string{"queued", "processing", "completed", "failed", "cancelled"},
+				cobra.ShellCompDirectiveNoFileComp
 		},
 		"type": func(_ *cobra.Command, _ []string, begun string) ([]string, cobra.ShellCompDirective) {
 			return a.typeNames(begun), cobra.ShellCompDirectiveNoFileComp

@@ -83,41 +83,54 @@ func (o *Object) read(path string, data json.RawMessage) (json.RawMessage, []Unk
 	if err != nil {
 		return nil, nil, err
 	}
-	var unknown []Unknown
-	kept, from := make([]member, 0, len(given)), map[string]string{}
-	changed := false
+	r := reading{path: path, from: map[string]string{}}
 	for _, m := range given {
 		f, known := o.find(m.name)
 		if !known {
-			unknown, changed = append(unknown, Unknown{path + m.name, o.suggest(path, m.name)}), true
+			r.unknown = append(r.unknown, Unknown{path + m.name, o.suggest(path, m.name)})
 			continue
 		}
 		value, deeper, err := f.read(path+f.Name, m.value)
+		if err == nil {
+			r.unknown = append(r.unknown, deeper...)
+			r.changed = r.changed || m.name != f.Name || !bytes.Equal(value, m.value)
+			err = r.put(f.Name, m.name, value)
+		}
 		if err != nil {
 			return nil, nil, err
 		}
-		unknown = append(unknown, deeper...)
-		changed = changed || m.name != f.Name || len(deeper) > 0 || !bytes.Equal(value, m.value)
-		other, twice := from[f.Name]
-		switch {
-		case twice && other != m.name && string(value) == "null":
-			continue
-		case twice:
-			i := indexOf(kept, f.Name)
-			if other != m.name && string(kept[i].value) != "null" && !same(kept[i].value, value) {
-				return nil, nil, fmt.Errorf("%s and %s mean the same field, with two values: give one of them",
-					path+other, path+m.name)
-			}
-			kept[i].value = value
-		default:
-			kept = append(kept, member{f.Name, value})
-		}
-		from[f.Name] = m.name
 	}
-	if !changed {
+	if !r.changed && len(r.unknown) == 0 {
 		return data, nil, nil
 	}
-	return encode(kept), unknown, nil
+	return encode(r.kept), r.unknown, nil
+}
+
+// reading is an object that is being read.
+type reading struct {
+	path    string
+	kept    []member
+	from    map[string]string // the name that each field was given by
+	unknown []Unknown
+	changed bool // something is not as it was given
+}
+
+// put keeps the value of a field, which was given by its own name or by another.
+func (r *reading) put(name, given string, value json.RawMessage) error {
+	other, twice := r.from[name]
+	if !twice {
+		r.kept, r.from[name] = append(r.kept, member{name, value}), given
+		return nil
+	}
+	i := indexOf(r.kept, name)
+	switch before := r.kept[i].value; {
+	case other == given, string(before) == "null", same(before, value): // of equal names the last one counts
+		r.kept[i].value, r.from[name] = value, given
+	case string(value) != "null":
+		return fmt.Errorf("%s and %s mean the same field, with two values: give one of them", r.path+other,
+			r.path+given)
+	}
+	return nil
 }
 
 // read goes into the objects of a value.
