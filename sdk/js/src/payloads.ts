@@ -67,6 +67,11 @@ export interface Payloads {
     /** The error that it fails with. */
     fail?: string;
   };
+  /** Run a program that the configuration allows. */
+  "command.run": {
+    /** The entry of external.commands. */
+    name: string;
+  };
   /** Publish one piece of content. */
   "content.publish": {
     /** posts, pages, or another model that is configured. */
@@ -79,6 +84,11 @@ export interface Payloads {
     refresh?: boolean;
     /** Say only what would happen. */
     dryRun?: boolean;
+  };
+  /** Send a request that the configuration allows. */
+  "http.call": {
+    /** The entry of external.calls. */
+    name: string;
   };
   /** Remove old log files and audit rows, rotate large ones. */
   "logs.cleanup": {
