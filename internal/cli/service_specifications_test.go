@@ -41,6 +41,11 @@ func TestTheExamplesOfTheSpecificationsOverHTTP(t *testing.T) {
 		dsn)
 	admin := bearer(s.token("admin"))
 	runMailDigest(t, dsn)
+	var workers struct{ Items []struct{ ID string } }
+	for end := time.Now().Add(time.Minute); len(workers.Items) < 2 && time.Now().Before(end); time.Sleep(
+		20 * time.Millisecond) {
+		s.ask(200, "GET", "/api/v1/workers", "", admin, &workers) // ours, and that of the example
+	}
 
 	seen := []string{}
 	differs := func(name string, ok bool, format any) {
