@@ -67,7 +67,9 @@ type rule struct {
 }
 
 var rules = []rule{
-	{below: "internal/jobs", std: true},
+	{below: "internal/jobs", std: true, may: []string{"internal/schema"}},
+	{below: "internal/schema", std: true},
+	{below: "internal/schema/texts", may: []string{}},
 	{below: "internal/jobs/listing", std: true},
 	{below: "internal/jobs/tables", may: []string{"internal/jobs", "internal/database"}},
 	{below: "internal/jobs/queue", may: []string{"internal/jobs", "internal/jobs/listing", "internal/jobs/tables",
@@ -97,15 +99,16 @@ var rules = []rule{
 		"internal/cms", "internal/cms/laravel", "internal/storage", "internal/outbound", "internal/database",
 		"internal/groupcommit", "internal/redact", "templates", "self"}},
 	{below: "internal/web", may: []string{"internal/display", "internal/answers", "internal/jobs",
-		"internal/jobs/listing", "internal/jobs/explain", "internal/ops", "internal/redact", "templates", "self"}},
+		"internal/jobs/listing", "internal/jobs/explain", "internal/ops", "internal/redact", "internal/schema",
+		"templates", "self"}},
 	{below: "internal/web/access", may: []string{"internal/jobs", "internal/jobs/listing", "internal/redact",
 		"internal/database", "self"}},
 	// A feature knows the page framework and no other feature.
 	{below: "internal/web/feature", may: []string{"internal/jobs", "internal/ops", "internal/redact", "internal/web",
 		"internal/web/access", "internal/web/chart", "internal/answers", "internal/jobs/explain", "internal/web/compat",
-		"internal/web/format", "internal/web/locale", "self"}},
+		"internal/web/format", "internal/web/locale", "internal/schema", "internal/schema/texts", "self"}},
 	{below: "internal/ops", may: []string{"internal/jobs", "internal/jobs/explain", "internal/redact",
-		"internal/timespan"}},
+		"internal/schema", "internal/schema/texts", "internal/timespan"}},
 	{below: "internal/timespan", std: true},
 	{below: "internal/answers", std: true},
 	{below: "internal/redact", std: true},

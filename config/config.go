@@ -20,6 +20,7 @@ type Config struct {
 	Mail       Mail               `koanf:"mail"`
 	Notify     Notify             `koanf:"notify"`
 	Webhook    Webhook            `koanf:"webhook"`
+	External   External           `koanf:"external"`
 	Backup     Backup             `koanf:"backup"`
 	Analytics  Analytics          `koanf:"analytics"`
 	Cache      Cache              `koanf:"cache"`
@@ -50,6 +51,7 @@ func Default() Config {
 		Mail:       defaultMail(),
 		Notify:     defaultNotify(),
 		Webhook:    defaultWebhook(),
+		External:   defaultExternal(),
 		Backup:     defaultBackup(),
 		Analytics:  defaultAnalytics(),
 		Cache:      defaultCache(),
@@ -80,6 +82,7 @@ func (c *Config) check(r *report) {
 	c.Mail.check(r)
 	c.Notify.check(r)
 	c.Webhook.check(r)
+	c.External.check(r)
 	c.Backup.check(r)
 	c.Analytics.check(r)
 	c.Cache.check(r)

@@ -40,6 +40,7 @@ func handlers() []func(*jobs.Registry, *Services) error {
 		publishHandler,
 		analyticsHandler,
 		backupHandler,
+		externalHandler,
 	}
 }
 

@@ -110,8 +110,7 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 		}
 		known, there := r.Registry.Lookup(e.Job.Type)
 		if !there {
-			return nil, fmt.Errorf("schedule.entries.%s: no type is named %q; known are %v", name, e.Job.Type,
-				r.Registry.Types())
+			return nil, fmt.Errorf("schedule.entries.%s: %w", name, ops.UnknownType(r.Registry, e.Job.Type))
 		}
 		if known.Maker != jobs.Anyone && !slices.Contains(r.Config.Queue.InternalRows, known.Type) {
 			return nil, fmt.Errorf("schedule.entries.%s: jobs of %s are made by the service itself and cannot be "+
@@ -120,6 +119,12 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 		entries = append(entries, e)
 	}
 	return entries, nil
+}
+
+// EntryNames are the names of the timetable's entries, in its order.
+func (r *Services) EntryNames() ([]string, error) {
+	entries, err := r.entries()
+	return ops.Each(entries, func(e schedule.Entry) string { return e.Name }), err
 }
 
 // configured is an entry with what the configuration says of it.
@@ -136,6 +141,11 @@ func (r *Services) configured(e schedule.Entry, c config.ScheduleEntry) (schedul
 			return e, fmt.Errorf("its payload cannot be written as JSON: %w", err)
 		}
 		e.Job.Data = data
+		if known, ok := r.Registry.Lookup(e.Job.Type); ok {
+			if err := known.CheckNew(data); err != nil {
+				return e, err
+			}
+		}
 	}
 	if c.Enabled != nil {
 		e.Paused = !*c.Enabled

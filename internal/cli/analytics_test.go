@@ -95,5 +95,5 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 		t.Fatal("no mail came: " + on("jobs", "list").out)
 	}
 	// Where it is not on, there is no such type and no such entry.
-	want(t, call(t, nil, "--cms", dir, "enqueue", "analytics.weekly"), exitUsage, "known are")
+	want(t, call(t, nil, "--cms", dir, "enqueue", "analytics.weekly"), exitUsage, "Known are")
 }

@@ -16,7 +16,7 @@ import (
 
 func (a *commandLine) jobsCancelCommand() *cobra.Command {
 	return a.changes(&cobra.Command{
-		Use:   "cancel [ID…]",
+		Use: "cancel [ID…]", ValidArgsFunction: a.completeJobs(jobs.StatusQueued, jobs.StatusProcessing),
 		Short: "Cancel waiting and running jobs",
 		Long: `Cancels jobs: waiting ones leave the table, running ones are asked to stop and end as cancelled.
 A filter chooses waiting jobs; --status processing chooses running ones, --status

@@ -192,7 +192,7 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 			"nobody listens"},
 		{"no SQLite file", nil, []string{"--dsn", "sqlite:/no/such.sqlite", "jobs", "list"}, exitDatabase,
 			"no SQLite database"},
-		{"an unknown type", nil, []string{dsn, "enqueue", "sitemap.generat"}, exitUsage, "known are"},
+		{"an unknown type", nil, []string{dsn, "enqueue", "sitemap.generat"}, exitUsage, "Known are"},
 		{"a payload that is no object", nil, []string{dsn, "enqueue", "cmsjobs.probe", "[1]"}, exitUsage,
 			"JSON object"},
 		{"a payload that the handler refuses", nil, []string{dsn, "enqueue", "cmsjobs.probe", `{"sleep":"long"}`},

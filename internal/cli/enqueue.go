@@ -30,13 +30,15 @@ func (a *commandLine) enqueueCommand() *cobra.Command {
 		Use:   "enqueue TYPE [PAYLOAD]",
 		Short: "Put a job into the queue",
 		Long: `Puts a job into the queue. PAYLOAD is a JSON object; - reads it from standard input, @FILE from
-a file. It is checked as its handler will check it. cmsjobs types lists types and their
-payloads.
+a file. It is checked as its handler will check it, and a field that the type does not have is
+refused. cmsjobs types lists types and their payloads; cmsjobs enqueue --help TYPE shows the
+fields of one.
 
 Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in place.`,
 		Example: "  cmsjobs enqueue sitemap.generate '{\"force\":true}'\n  cmsjobs enqueue cmsjobs.probe " +
 			"'{\"sleep\":\"2s\"}' --delay 10m\n  cmsjobs enqueue mail.send @mail.json --unique welcome-42",
-		Args: cobra.RangeArgs(1, 2),
+		Args:              cobra.RangeArgs(1, 2),
+		ValidArgsFunction: a.completeTypes,
 		RunE: func(c *cobra.Command, args []string) error {
 			n, err := a.spec(o, args)
 			if err != nil {
@@ -55,6 +57,12 @@ Where jobs are disabled (queue.enabled, JOBS_ENABLED) the job is run at once, in
 	f.IntVar(&o.attempts, "max-attempts", 0, "how often it may start (default: the type's)")
 	f.BoolVar(&o.force, "force", false, "take a type that this program does not know")
 	c.MarkFlagsMutuallyExclusive("delay", "at")
+	help := c.HelpFunc()
+	c.SetHelpFunc(func(c *cobra.Command, args []string) {
+		if words := c.Flags().Args(); len(words) == 0 || !a.helpOfType(words[0]) {
+			help(c, args)
+		}
+	})
 	return c
 }
 
@@ -85,13 +93,13 @@ func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
 	return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 		entry, known := r.Registry.Lookup(n.Type)
 		if !known && !force {
-			return app.Usagef("no type is named %q; known are %v (--force enqueues it for another program)", n.Type,
-				r.Registry.Types())
+			return app.Usagef("%w (--force enqueues it for another program)", ops.UnknownType(r.Registry, n.Type))
 		}
 		if known {
-			if err := entry.Check(n.Data); err != nil {
+			if err := entry.CheckNew(n.Data); err != nil {
 				return app.UsageError{Err: err}
 			}
+			n.Data = entry.Canonical(n.Data)
 		}
 		if !r.Config.Queue.Enabled {
 			return a.inline(c, r, entry, n)

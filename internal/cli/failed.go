@@ -92,6 +92,7 @@ PHP's own failed jobs go back as they were, for PHP's worker. Any number of them
 steps of bounded memory.`,
 		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --type mail.send " +
 			"--since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
+		ValidArgsFunction: a.completeJobs(jobs.StatusFailed),
 		RunE: func(c *cobra.Command, ids []string) error {
 			if len(ids) == 1 && ids[0] == "all" {
 				ids, yes = nil, true
@@ -135,9 +136,10 @@ func (a *commandLine) retryEdited(ctx context.Context, r *app.Services, ids []st
 
 func (a *commandLine) failedDeleteCommand() *cobra.Command {
 	return a.changes(&cobra.Command{
-		Use:     "delete [ID…]",
-		Short:   "Delete failed jobs",
-		Example: "  cmsjobs failed delete 7\n  cmsjobs failed delete --type cmsjobs.probe --yes",
+		Use:               "delete [ID…]",
+		Short:             "Delete failed jobs",
+		ValidArgsFunction: a.completeJobs(jobs.StatusFailed),
+		Example:           "  cmsjobs failed delete 7\n  cmsjobs failed delete --type cmsjobs.probe --yes",
 	}, ops.Delete, false)
 }
 

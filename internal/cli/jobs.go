@@ -123,7 +123,7 @@ func (a *commandLine) jobsShowCommand(statuses ...jobs.Status) *cobra.Command {
 wrote. With --json it is the job as GET /api/v1/jobs/ID answers it; jobs runs and jobs log have
 the rest.`,
 		Example: "  cmsjobs jobs show 42\n  cmsjobs jobs show 0198c1d2-… --json",
-		Args:    cobra.ExactArgs(1),
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs(),
 		RunE: a.onJob(statuses, func(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {
 			if a.global.json {
 				return a.printJSON(v.Job(j))
@@ -247,7 +247,7 @@ func (a *commandLine) jobsRunsCommand() *cobra.Command {
 
 func (a *commandLine) jobsLogCommand() *cobra.Command {
 	return &cobra.Command{Use: "log ID", Short: "Show what a job's handler wrote, oldest first",
-		Example: "  cmsjobs jobs log 42", Args: cobra.ExactArgs(1),
+		Example: "  cmsjobs jobs log 42", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs(),
 		RunE: a.onJob(nil, func(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {
 			lines, err := r.History.Log(ctx, j.UUID, ops.MaxLogLines)
 			if err != nil {
@@ -263,7 +263,7 @@ func (a *commandLine) jobsLogCommand() *cobra.Command {
 
 func (a *commandLine) jobsExplainCommand() *cobra.Command {
 	return &cobra.Command{Use: "explain ID", Short: "Say why a job is not running",
-		Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1),
+		Example: "  cmsjobs jobs explain 17", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs(),
 		RunE: a.onJob(nil, func(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {
 			s, err := r.Snapshot(ctx, j)
 			if err != nil {

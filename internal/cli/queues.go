@@ -59,7 +59,7 @@ func (a *commandLine) pauseCommand() *cobra.Command {
 		Short:   "Stop all workers from claiming from a queue",
 		Long:    "Stops all workers from claiming from the queues; what runs goes on. continue ends the pause.",
 		Example: "  cmsjobs pause mail",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeQueues(),
 		RunE: func(c *cobra.Command, queues []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				host, err := os.Hostname()
@@ -84,7 +84,7 @@ func (a *commandLine) continueCommand() *cobra.Command {
 		Aliases: []string{"queue:continue", "resume"},
 		Short:   "End the pause of a queue",
 		Example: "  cmsjobs continue mail",
-		Args:    cobra.MinimumNArgs(1),
+		Args:    cobra.MinimumNArgs(1), ValidArgsFunction: a.completeQueues(),
 		RunE: func(c *cobra.Command, queues []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				control, err := r.Control()

@@ -65,6 +65,7 @@ them and shows their results. It reads the CMS's .env when --cms names its folde
 	a.addCommands(root)
 	root.InitDefaultHelpCmd()
 	requireSubcommand(root)
+	a.completeFlags(root)
 	return root
 }
 
@@ -84,17 +85,7 @@ func (a *commandLine) addCommands(root *cobra.Command) {
 	add(groupCare, a.cleanCommand(), a.tokenCommand(), a.accessCommand(), a.healthCommand(), a.breakersCommand(),
 		a.benchCommand(), a.manCommand(), a.versionCommand())
 
-	// Laravel's spellings, for fingers that know them.
-	for name, c := range map[string]*cobra.Command{
-		"queue:failed": a.failedListCommand(), "queue:retry": a.failedRetryCommand(),
-		"queue:forget": a.failedDeleteCommand(),
-		"queue:flush":  a.failedFlushCommand(), "queue:prune-failed": a.failedPruneCommand(),
-		"schedule:list": a.scheduleListCommand(), "schedule:run": a.tickCommand(),
-	} {
-		_, args, _ := strings.Cut(c.Use, " ")
-		c.Use, c.Hidden = strings.TrimSpace(name+" "+args), true
-		root.AddCommand(c)
-	}
+	root.AddCommand(a.laravelCommands()...)
 }
 
 // requireSubcommand makes a group of commands refuse a word that is none of them;

@@ -22,7 +22,7 @@ func (a *commandLine) scheduleCommand() *cobra.Command {
 	}
 	change := func(use, short string, do func(context.Context, *app.Services, string) error) *cobra.Command {
 		return &cobra.Command{Use: use + " NAME", Short: short, Example: "  cmsjobs schedule " + use +
-			" backup.generate", Args: cobra.ExactArgs(1),
+			" backup.generate", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeEntries(),
 			RunE: func(c *cobra.Command, args []string) error {
 				return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 					return do(ctx, r, args[0])
@@ -38,7 +38,7 @@ func (a *commandLine) scheduleCommand() *cobra.Command {
 		change("continue", "End the pause of an entry", func(ctx context.Context, r *app.Services, name string) error {
 			return a.pauseSchedule(ctx, r, name, false)
 		}),
-		a.scheduleHistoryCommand())
+		a.scheduleHistoryCommand(), a.scheduleImportCommand())
 	return a.unmaskedFlag(c)
 }
 
@@ -127,6 +127,7 @@ func (a *commandLine) scheduleHistoryCommand() *cobra.Command {
 	var p jobs.Page
 	c := &cobra.Command{Use: "history [NAME]", Short: "List ticks and what became of their jobs",
 		Example: "  cmsjobs schedule history backup.generate", Args: cobra.MaximumNArgs(1),
+		ValidArgsFunction: a.completeEntries(),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				list, err := r.Store.Ticks(ctx, strings.Join(args, ""), p)

@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
 
@@ -18,8 +17,8 @@ func (a *commandLine) typesCommand() *cobra.Command {
 		Short: "List the job types that can be enqueued",
 		Long: `Lists the job types that can be enqueued here, with an example of each payload. --all lists
 every type that this program can run: those of parts that are not configured, and those that
-only the service itself enqueues. It needs no database.`,
-		Example: "  cmsjobs types\n  cmsjobs types --all --json",
+only the service itself enqueues. It needs no database. cmsjobs types show lists the fields of one.`,
+		Example: "  cmsjobs types\n  cmsjobs types --all --json\n  cmsjobs types show mail.send",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if !all {
@@ -27,23 +26,16 @@ only the service itself enqueues. It needs no database.`,
 					return a.listTypes(ops.Types(r.Registry, r.Config.Queue.Default, false))
 				})
 			}
-			l, err := a.load()
+			registry, queue, done, err := a.allTypes()
 			if err != nil {
 				return err
 			}
-			registry := jobs.NewRegistry()
-			r, err := a.WithoutDatabase(l)
-			if err != nil {
-				return err
-			}
-			defer a.closing(r)
-			if err := app.RegisterKinds(registry, r); err != nil {
-				return err
-			}
-			return a.listTypes(ops.Types(registry, l.Queue.Default, true))
+			defer done()
+			return a.listTypes(ops.Types(registry, queue, true))
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "every type that this program can run")
+	c.AddCommand(a.typesShowCommand())
 	return c
 }
 

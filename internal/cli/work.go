@@ -30,9 +30,8 @@ func addWorkFlags(c *cobra.Command) {
 func (a *commandLine) workCommand() *cobra.Command {
 	var o app.WorkerOptions
 	c := &cobra.Command{
-		Use:     "work",
-		Aliases: []string{"queue:work"},
-		Short:   "Run a worker",
+		Use:   "work",
+		Short: "Run a worker",
 		Long: `Runs a worker until TERM or INT: it then claims no more jobs, lets running jobs go on for the
 grace period and releases what still runs, uncounted. It ends a second after the grace period at
 the latest. A second signal ends the grace period at once.

@@ -5,8 +5,12 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
+	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/schema"
 )
 
 // Kind is one type and the type of its payload. One declaration serves
@@ -105,8 +109,9 @@ type Validator interface{ Validate() error }
 // Handle registers fn to run jobs of type k. It panics when the type has a
 // handler already, as that is a mistake of the program, seen at its start.
 func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) error) {
+	shape := schema.Of(reflect.TypeFor[P]())
 	run := func(ctx context.Context, j Job) error {
-		payload, err := decode[P](j)
+		payload, _, ignored, err := decode[P](shape, j.Type, j.Data)
 		if err != nil {
 			return err
 		}
@@ -114,41 +119,55 @@ func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) erro
 		if err := ctx.Err(); err != nil {
 			return err
 		}
+		noteIgnored(ctx, j.Type, ignored)
 		return fn(ctx, j, payload)
 	}
 	check := func(data json.RawMessage) error {
-		_, err := decode[P](Job{Type: k.Name, Data: data})
+		_, _, _, err := decode[P](shape, k.Name, data)
 		return err
 	}
-	r.add(Entry{Type: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check,
-		Example: example[P]()})
+	r.add(Entry{Type: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check, Schema: shape})
 }
 
-// example is the payload's zero value as JSON, which shows its fields.
-func example[P any]() json.RawMessage {
-	var zero P
-	data, err := json.Marshal(zero)
-	if err != nil {
-		return json.RawMessage("{}")
-	}
-	return data
-}
-
-func decode[P any](j Job) (P, error) {
-	var payload P
-	data := j.Data
+// decode reads data, which may be nothing at all. read is data with the fields'
+// own names; unknown are fields that the type does not have.
+func decode[P any](shape *schema.Object, jobType string, data json.RawMessage) (payload P, read json.RawMessage,
+	unknown []schema.Unknown, err error) {
 	if emptyJSON(data) {
 		data = json.RawMessage("{}")
 	}
-	if err := json.Unmarshal(data, &payload); err != nil {
-		return payload, Permanent(fmt.Errorf("the payload of %s is not as this type needs it: %w", j.Type, err))
+	wrong := func(err error) error {
+		return Permanent(fmt.Errorf("the payload of %s is not as this type needs it: %w", jobType, err))
+	}
+	if read, unknown, err = shape.Read(data); err != nil {
+		return payload, nil, nil, wrong(err)
+	}
+	if err := json.Unmarshal(read, &payload); err != nil {
+		return payload, nil, nil, wrong(shape.Explain(err))
 	}
 	if v, ok := any(&payload).(Validator); ok {
 		if err := v.Validate(); err != nil {
-			return payload, Permanent(fmt.Errorf("the payload of %s is refused: %w", j.Type, err))
+			return payload, nil, nil, Permanent(fmt.Errorf("the payload of %s is refused: %w", jobType, err))
 		}
 	}
-	return payload, nil
+	return payload, read, unknown, nil
+}
+
+// noteIgnored says in the job's log and result which fields of a row its handler
+// never saw.
+func noteIgnored(ctx context.Context, jobType string, unknown []schema.Unknown) {
+	if len(unknown) == 0 {
+		return
+	}
+	refusal, names := schema.UnknownError{Type: jobType}, make([]string, len(unknown))
+	for i, f := range unknown {
+		names[i] = PlainText(f.Name, 191)
+		Logf(ctx, "ignored: %s", PlainText(refusal.Text(f), 500))
+	}
+	r := runOf(ctx)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ignored = names
 }
 
 // emptyJSON knows the ways in which PHP writes "nothing": [], "", null.
@@ -175,10 +194,34 @@ type Entry struct {
 	// Reserved names the fields of data that only administrators may set over HTTP;
 	// nil where there are none. See Restriction.
 	Reserved func(data json.RawMessage) []string
-	// Example is the payload with zero values, for forms and documents.
-	Example json.RawMessage
+	// Schema describes the payload, for forms, documents and [Entry.CheckNew].
+	Schema *schema.Object
 	// Maker says who may make such jobs. All but Anyone carry orders.
 	Maker Maker
+}
+
+// CheckNew is Check for a payload that is written now: fields that the type does
+// not have are refused, with a schema.UnknownError, as they would be ignored.
+func (e Entry) CheckNew(data json.RawMessage) error {
+	if !emptyJSON(data) {
+		if err := e.Schema.Check(e.Type, data); err != nil {
+			return err
+		}
+	}
+	return e.Check(data)
+}
+
+// Canonical is data with the fields' own names in place of their synonyms. Data
+// that Check refuses stays as it is.
+func (e Entry) Canonical(data json.RawMessage) json.RawMessage {
+	if e.Maker != Anyone && OrderOf(data) != "" || emptyJSON(data) {
+		return data
+	}
+	read, unknown, err := e.Schema.Read(data)
+	if err != nil || len(unknown) > 0 {
+		return data
+	}
+	return read
 }
 
 // Registry knows which types can run here. It is filled at start and read from
@@ -222,7 +265,10 @@ func (r *Registry) Lookup(name string) (Entry, bool) {
 func (r *Registry) Override(kind string, change func(Policy) Policy) error {
 	e, ok := r.entries[kind]
 	if !ok {
-		return fmt.Errorf("no type is named %q; known are %v", kind, r.Types())
+		if near := schema.Nearest(kind, r.Types()); near != "" {
+			return fmt.Errorf("no type is named %q; did you mean %q?", kind, near)
+		}
+		return fmt.Errorf("no type is named %q; known are %s", kind, strings.Join(r.Types(), ", "))
 	}
 	e.Policy = change(e.Policy).withDefaults()
 	r.entries[kind] = e
@@ -234,6 +280,17 @@ func (r *Registry) Types() []string {
 	names := make([]string, 0, len(r.entries))
 	for name := range r.entries {
 		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Aliases lists the other names of a type, sorted.
+func (r *Registry) Aliases(jobType string) (names []string) {
+	for alias, of := range r.aliases {
+		if of == jobType {
+			names = append(names, alias)
+		}
 	}
 	slices.Sort(names)
 	return names

@@ -12,7 +12,7 @@ import (
 type Restriction[P any] struct {
 	// Refuse says what no repeating would repair, such as a path outside of its
 	// folder. It holds for rows as well: such a job fails for good. data is the
-	// payload as it was written.
+	// payload as it was written, with the fields' own names.
 	Refuse func(data json.RawMessage, payload P) error
 	// Reserved names the fields of a payload that only administrators may set over
 	// HTTP, of those that are set. Rows may set them: who writes rows may do more.
@@ -27,14 +27,14 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	if !known {
 		panic(fmt.Sprintf("jobs: a restriction for the unknown type %q", k.Name))
 	}
-	check, run := e.Check, e.Run
+	check, run, shape := e.Check, e.Run, e.Schema
 	if with.Refuse != nil {
 		refuse := func(data json.RawMessage) error {
-			payload, err := decode[P](Job{Type: k.Name, Data: data})
+			payload, read, _, err := decode[P](shape, k.Name, data)
 			if err != nil {
 				return err
 			}
-			if err := with.Refuse(data, payload); err != nil {
+			if err := with.Refuse(read, payload); err != nil {
 				return Permanent(fmt.Errorf("the payload of %s is refused: %w", k.Name, err))
 			}
 			return nil
@@ -56,7 +56,7 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	}
 	if with.Reserved != nil {
 		e.Reserved = func(data json.RawMessage) []string {
-			payload, err := decode[P](Job{Type: k.Name, Data: data})
+			payload, _, _, err := decode[P](shape, k.Name, data)
 			if err != nil {
 				return nil // Check says why
 			}
@@ -71,6 +71,17 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 // names an order is: the order's own payload was checked when it was written.
 // Of types that are not registered only the size is known.
 func (r *Registry) CheckPayload(kind string, data json.RawMessage) error {
+	return r.checkPayload(kind, data, func(e Entry, data json.RawMessage) error { return e.Check(data) })
+}
+
+// CheckNewPayload is CheckPayload for a payload that is written now: fields that
+// the type does not have are refused, with a schema.UnknownError.
+func (r *Registry) CheckNewPayload(kind string, data json.RawMessage) error {
+	return r.checkPayload(kind, data, Entry.CheckNew)
+}
+
+func (r *Registry) checkPayload(kind string, data json.RawMessage,
+	check func(Entry, json.RawMessage) error) error {
 	if len(data) > MaxPayload {
 		return tooLarge(kind, len(data))
 	}
@@ -81,7 +92,7 @@ func (r *Registry) CheckPayload(kind string, data json.RawMessage) error {
 	if !known || e.Maker != Anyone && OrderOf(data) != "" {
 		return nil
 	}
-	return e.Check(data)
+	return check(e, data)
 }
 
 // ReservedFields names the fields of a payload that only administrators may set

@@ -34,6 +34,7 @@ type Run struct {
 	lines     []LogLine
 	dropped   int
 	result    json.RawMessage
+	ignored   []string // fields of the payload that the type does not have
 	followUps []Spec
 	probe     retryAfterError // the zero value: none failed
 }
@@ -158,5 +159,23 @@ func (r *Run) unread(lines []LogLine) {
 func (r *Run) Result() (json.RawMessage, []Spec) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.result, r.followUps
+	return withIgnored(r.result, r.ignored), r.followUps
+}
+
+// withIgnored adds the names of ignored fields to a result, where it is an object
+// or nothing.
+func withIgnored(result json.RawMessage, ignored []string) json.RawMessage {
+	if len(ignored) == 0 {
+		return result
+	}
+	keys := map[string]json.RawMessage{}
+	if len(result) > 0 && (json.Unmarshal(result, &keys) != nil || keys == nil) {
+		return result
+	}
+	names, err := json.Marshal(ignored)
+	if err != nil {
+		return result
+	}
+	keys["ignored"] = names
+	return encodeKeys(keys)
 }

@@ -144,34 +144,3 @@ type TickReport struct {
 	Ran      int `json:"ran"`
 	Failed   int `json:"failed"`
 }
-
-// TypeView is a type that can be enqueued.
-type TypeView struct {
-	Name        string          `json:"name"`
-	Queue       string          `json:"queue"`
-	MaxAttempts int             `json:"max_attempts"`
-	TimeoutMS   int64           `json:"timeout_ms"`
-	Limit       int             `json:"limit"` // at once in the fleet; 0 is any number
-	Example     json.RawMessage `json:"example"`
-}
-
-// Types shows the types of a registry; those that only the service makes are
-// among them where all is set. Types without a queue use the given one.
-func Types(registry *jobs.Registry, queue string, all bool) []TypeView {
-	views := []TypeView{}
-	for _, name := range registry.Types() {
-		e, _ := registry.Lookup(name)
-		if e.Maker == jobs.Service && !all {
-			continue
-		}
-		if string(e.Example) == "null" { // a payload that is a map
-			e.Example = json.RawMessage("{}")
-		}
-		if e.Queue == "" {
-			e.Queue = queue
-		}
-		views = append(views, TypeView{e.Type, e.Queue, e.Policy.MaxAttempts, e.Policy.Timeout.Milliseconds(),
-			e.Policy.Limit, e.Example})
-	}
-	return views
-}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
+	"github.com/cmsjobs/cmsjobs/internal/schema"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
@@ -93,6 +94,9 @@ func denied(err error) error {
 		if errors.Is(err, jobs.ErrTooLarge) {
 			status = http.StatusRequestEntityTooLarge
 		}
+		if unknown := (schema.UnknownError{}); errors.As(err, &unknown) {
+			return unknownFields(unknown)
+		}
 		return fieldError(status, "payload", "%s", Sentence(refused.Error()))
 	}
 	var d access.DeniedError
@@ -121,6 +125,28 @@ func denied(err error) error {
 	}
 	return httpError(http.StatusForbidden, "Making a job run needs the scope %q; %s has %q.", access.Enqueue,
 		d.Who.Name, d.Who.Scopes)
+}
+
+// unknownFields refuses fields that a type does not have. It names each, and says
+// of the first in the caller's language what to write instead.
+func unknownFields(e schema.UnknownError) *Problem {
+	first := e.Fields[0]
+	var p *Problem
+	switch name := redact.Clip(first.Name, 60); {
+	case first.Suggestion != "":
+		p = httpError(http.StatusUnprocessableEntity, "The payload of %s has no field %q; did you mean %q?", e.Type,
+			name, first.Suggestion)
+	case len(e.Known) == 0:
+		p = httpError(http.StatusUnprocessableEntity, "The payload of %s has no field %q; it has no fields.", e.Type,
+			name)
+	default:
+		p = httpError(http.StatusUnprocessableEntity, "The payload of %s has no field %q; its fields are %s.", e.Type,
+			name, strings.Join(e.Known, ", "))
+	}
+	for _, f := range e.Fields {
+		p.Errors = append(p.Errors, FieldProblem{"payload." + redact.Clip(f.Name, 60), Sentence(e.Text(f))})
+	}
+	return p
 }
 
 // runnable narrows a filter to the jobs that the caller may make run.

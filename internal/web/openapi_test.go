@@ -3,7 +3,9 @@ package web_test
 import (
 	"bytes"
 	"encoding/json"
+	"io"
 	"net/http"
+	"os"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -14,6 +16,9 @@ import (
 	"testing"
 	"time"
 
+	settings "github.com/cmsjobs/cmsjobs/config"
+	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/testgolden"
@@ -91,6 +96,43 @@ func (s schemas) fields(t reflect.Type, properties map[string]any, required *[]s
 	}
 }
 
+// perType is the body of an enqueue for each type that the program has, with the
+// schema of its payload, and for the types of other programs.
+func (s schemas) perType(body map[string]any) map[string]any {
+	registry, err := everyType()
+	if err != nil {
+		panic(err)
+	}
+	var each []any
+	for _, v := range ops.Types(registry, "", false) {
+		s[v.Name] = v.Schema
+		each = append(each, map[string]any{"title": v.Name, "description": v.About, "properties": map[string]any{
+			"type":    map[string]any{"const": v.Name},
+			"payload": map[string]any{"$ref": "#/components/schemas/" + v.Name}}})
+	}
+	each = append(each, map[string]any{"title": "types of other programs, and aliases", "properties": map[string]any{
+		"payload": map[string]any{"type": "object"}}})
+	return map[string]any{"allOf": []any{body}, "anyOf": each}
+}
+
+// everyType is the registry of the program with all parts on.
+func everyType() (*jobs.Registry, error) {
+	l, err := settings.Load(settings.Sources{Environ: []string{"CMSJOBS_CONFIG=" + os.DevNull,
+		"CMSJOBS_ANALYTICS_WEEKLY=true", "CMSJOBS_MAIL_MAILBOX_HOST=imap.example.com",
+		"CMSJOBS_MAIL_MAILBOX_USERNAME=u", "CMSJOBS_MAIL_MAILBOX_PASSWORD=p"}})
+	if err != nil {
+		return nil, err
+	}
+	p := &app.Process{Err: io.Discard, Now: time.Now}
+	services, err := p.WithoutDatabase(l)
+	if err != nil {
+		return nil, err
+	}
+	defer services.Close()
+	registry := jobs.NewRegistry()
+	return registry, app.RegisterKinds(registry, services)
+}
+
 // schemaName writes ListView[…/ops.JobView] as JobPage.
 func schemaName(t reflect.Type) string {
 	name, inner, generic := strings.Cut(t.Name(), "[")
@@ -154,8 +196,11 @@ func operation(s schemas, r web.Route, problem map[string]any) map[string]any {
 		op["parameters"] = parameters
 	}
 	if r.Body != nil {
-		op["requestBody"] = map[string]any{
-			"content": map[string]any{"application/json": map[string]any{"schema": s.of(reflect.TypeOf(r.Body))}}}
+		body := s.of(reflect.TypeOf(r.Body))
+		if r.Path == "/api/v1/jobs" {
+			body = s.perType(body)
+		}
+		op["requestBody"] = map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": body}}}
 	}
 	if r.Scope != "" {
 		op["description"] = "Needs the scope " + string(r.Scope) + "."

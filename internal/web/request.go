@@ -133,6 +133,11 @@ func (r *Request) MayEnqueue(jobType string, data json.RawMessage) error {
 	return denied(r.server.effects.MayEnqueue(r.Caller(), jobType, data))
 }
 
+// MayRunNew is MayRun with a payload that the caller writes now.
+func (r *Request) MayRunNew(jobType string, data json.RawMessage) error {
+	return denied(r.server.effects.MayRunNew(r.Caller(), jobType, data))
+}
+
 // MayRunAgain is MayRun for a job that is there: a row, whichever program wrote it.
 func (r *Request) MayRunAgain(job jobs.Record) error { return r.server.mayRunAgain(r.Context, job) }
 

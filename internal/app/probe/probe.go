@@ -15,8 +15,8 @@ var Kind = jobs.Kind[Payload]{Name: "cmsjobs.probe", Policy: jobs.Policy{Backoff
 
 // Payload says what a probe does.
 type Payload struct {
-	Sleep string `json:"sleep"` // how long it runs: "2s"
-	Fail  string `json:"fail"`  // the message that it fails with
+	Sleep string `json:"sleep" example:"2s"` // how long it runs
+	Fail  string `json:"fail"`               // the message that it fails with
 }
 
 // Validate refuses lengths that hold a slot for long.

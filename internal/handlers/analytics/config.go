@@ -104,8 +104,8 @@ type DateRange struct {
 // ProcessPayload asks for a roll-up: of a range of days, or, without one, of
 // everything that changed since the last.
 type ProcessPayload struct {
-	DateRange *DateRange `json:"dateRange,omitempty"`
-	DryRun    bool       `json:"dryRun,omitempty"`
+	DateRange *DateRange `json:"dateRange,omitempty" example:"{\"start\":\"2026-01-01\",\"end\":\"2026-01-31\"}"`
+	DryRun    bool       `json:"dryRun,omitempty" default:"false"`
 }
 
 // Validate refuses days that are none.

@@ -11,7 +11,7 @@ import (
 // WeeklyPayload asks for the mail about a week of the CMS's calendar: the one
 // that ended last, or the one named, as 2026-W09 (ISO 8601, from Monday).
 type WeeklyPayload struct {
-	Week string `json:"week,omitempty"`
+	Week string `json:"week,omitempty" example:"2026-W05"`
 }
 
 // Validate refuses weeks that are none.

@@ -16,10 +16,10 @@ import (
 // GeneratePayload is the data of backup.generate. Where neither part is named,
 // both are wanted.
 type GeneratePayload struct {
-	IncludeFiles    *bool `json:"includeFiles,omitempty"`
-	IncludeDatabase *bool `json:"includeDatabase,omitempty"`
+	IncludeFiles    *bool `json:"includeFiles,omitempty" default:"true" example:"true"`
+	IncludeDatabase *bool `json:"includeDatabase,omitempty" default:"true" example:"true"`
 	// Storage names destinations, separated by commas; "" means all.
-	Storage string `json:"storage,omitempty"`
+	Storage string `json:"storage,omitempty" example:"local" synonyms:"destination"`
 	// Tables limits the database part to some tables.
 	Tables []string `json:"tables,omitempty"`
 	// Name is for people.

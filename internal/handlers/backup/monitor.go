@@ -18,7 +18,7 @@ var Monitor = jobs.Kind[MonitorPayload]{
 // MonitorPayload is the data of backup.monitor.
 type MonitorPayload struct {
 	// Digest asks for a summary of the last week instead, good or bad.
-	Digest bool `json:"digest,omitempty"`
+	Digest bool `json:"digest,omitempty" default:"false" example:"false"`
 }
 
 // monitorJob runs a backup.monitor job.

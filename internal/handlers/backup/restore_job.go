@@ -23,7 +23,7 @@ var RestoreJob = jobs.Kind[RestorePayload]{
 
 // RestorePayload is the data of backup.restore.
 type RestorePayload struct {
-	ID       string   `json:"id"`
+	ID       string   `json:"id" required:"true"`
 	Storage  string   `json:"storage,omitempty"` // "" is the first destination that has it
 	Database bool     `json:"database,omitempty"`
 	Tables   []string `json:"tables,omitempty"`
@@ -34,7 +34,7 @@ type RestorePayload struct {
 	AllowExecutable bool `json:"allow_executable,omitempty"`
 	AllowFailed     bool `json:"allow_failed,omitempty"`
 	// Confirm is the token of the plan, typed by a person.
-	Confirm string `json:"confirm"`
+	Confirm string `json:"confirm" required:"true"`
 }
 
 // Validate implements jobs.Validator.

@@ -21,9 +21,12 @@ var Verify = jobs.Kind[VerifyPayload]{
 
 // VerifyPayload is the data of backup.verify.
 type VerifyPayload struct {
-	ID      string         `json:"id,omitempty"`      // "" is the latest one
-	Storage string         `json:"storage,omitempty"` // "" is every destination that has it
-	Level   manifest.Level `json:"level,omitempty"`   // "" is the configured one
+	// ID is "" for the latest one.
+	ID string `json:"id,omitempty" default:"latest" example:"latest"`
+	// Storage is "" for every destination that has it.
+	Storage string `json:"storage,omitempty" synonyms:"destination"`
+	// Level is "" for the configured one.
+	Level manifest.Level `json:"level,omitempty" choices:"bytes,parsed,restored" example:"parsed"`
 }
 
 // refuseVerify refuses levels and destinations that are not there: a verification of

@@ -14,24 +14,24 @@ type ClearPayload struct {
 	// Tags name parts: pages, posts, categories, tags, galleries, sitemap,
 	// menus, languages, widgets, settings, views, config, routes, events, or the class name
 	// of a cache group.
-	Tags []string `json:"tags"`
+	Tags []string `json:"tags" example:"[\"posts\"]" synonyms:"tag"`
 	// ClearAll empties everything: also the bootstrap caches, which PHP makes
 	// again.
-	ClearAll bool `json:"clearAll"`
-	DryRun   bool `json:"dryRun,omitempty"`
+	ClearAll bool `json:"clearAll" default:"false" example:"false"`
+	DryRun   bool `json:"dryRun,omitempty" default:"false"`
 }
 
 // ExpiredPayload asks for what expired to be removed.
 type ExpiredPayload struct {
-	DryRun bool `json:"dryRun,omitempty"`
+	DryRun bool `json:"dryRun,omitempty" default:"false"`
 }
 
 // LogsPayload asks for old log files and rows to be removed.
 type LogsPayload struct {
 	// Days to keep log files; 0 means the configured number. Over HTTP only
 	// administrators may ask for fewer than that.
-	Days   int  `json:"days,omitempty"`
-	DryRun bool `json:"dryRun,omitempty"`
+	Days   int  `json:"days,omitempty" unit:"days" example:"14"`
+	DryRun bool `json:"dryRun,omitempty" default:"false"`
 }
 
 // Validate refuses a negative age.
@@ -44,7 +44,7 @@ func (p *LogsPayload) Validate() error {
 
 // CleanPayload asks for the queue's own tables to be cleaned.
 type CleanPayload struct {
-	DryRun bool `json:"dryRun,omitempty"`
+	DryRun bool `json:"dryRun,omitempty" default:"false"`
 }
 
 // The types of this package. Runs that wait for the same thing are one run:

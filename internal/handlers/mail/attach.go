@@ -16,6 +16,7 @@ import (
 	"unicode"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/folder"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -67,9 +68,13 @@ func (h *Handler) read(ctx context.Context, a Attachment, limit int64) ([]byte, 
 	return h.readFile(a.Path, limit)
 }
 
-// refuse says before the run what it would refuse for good: files outside of
-// the allowed folders, and several recipients in one text.
+// refuse says before the run what it would refuse for good: a mail for nobody,
+// files outside of the allowed folders, and several recipients in one text.
 func (h *Handler) refuse(data json.RawMessage, p SendPayload) error {
+	if len(p.To)+len(p.CC)+len(p.BCC) == 0 && !h.ToAdministrators(p.Template) {
+		return fmt.Errorf(`the mail has no recipient: give "to" an address, or %q for the CMS's admin_email`,
+			template.Administrators)
+	}
 	for _, a := range p.Attachments {
 		if a.Path != "" && !slices.ContainsFunc(h.c.AttachmentRoots, func(folder string) bool {
 			_, in := under(folder, a.Path)

@@ -21,7 +21,8 @@ func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settin
 	error) {
 	l := letter{uuid: uuid, separate: p.Separate, dkim: h.c.DKIM}
 	var err error
-	if l.to, err = p.To.parse(); err != nil {
+	to, toAdministrators := p.To.named()
+	if l.to, err = to.parse(); err != nil {
 		return l, jobs.Permanent(err)
 	}
 	if l.cc, err = p.CC.parse(); err != nil {
@@ -33,10 +34,12 @@ func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settin
 	if l.replyTo, err = p.ReplyTo.parse(); err != nil {
 		return l, jobs.Permanent(err)
 	}
-	if len(l.to)+len(l.cc)+len(l.bcc) == 0 {
-		if l.to, err = administrators(settings); err != nil {
+	if toAdministrators || len(l.to)+len(l.cc)+len(l.bcc) == 0 {
+		list, err := administrators(settings)
+		if err != nil {
 			return l, jobs.Permanent(err)
 		}
+		l.to = append(l.to, list...)
 	}
 	if l.from, err = sender(string(p.From), t); err != nil {
 		return l, jobs.Permanent(err)
@@ -51,11 +54,11 @@ func (h *Handler) letter(ctx context.Context, uuid string, p SendPayload, settin
 	return l, err
 }
 
-// administrators are who gets a mail that names nobody: the CMS's admin_email.
+// administrators are who gets a mail that is for them: the CMS's admin_email.
 func administrators(settings cms.Settings) ([]address.Address, error) {
 	list := settings.List("admin_email")
 	if len(list) == 0 {
-		return nil, fmt.Errorf("the mail has no recipient, and the CMS's setting admin_email is empty")
+		return nil, fmt.Errorf("the mail is for the administrators, and the CMS's setting admin_email is empty")
 	}
 	return Addresses(list).parse()
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -20,22 +21,23 @@ const (
 	maxAttachments = 50
 )
 
-// SendPayload says what to send. Only To and one of Body, Text and Template
-// are needed; without To the CMS's administrators get it.
+// SendPayload says what to send. A recipient and one of Body, Text and Template
+// are needed. A template may be for the CMS's administrators (see
+// template.Administrators): then the recipient may be missing.
 type SendPayload struct {
 	// To, CC and BCC are one address, several separated by commas, or a list.
-	To      Addresses `json:"to,omitempty"`
+	To      Addresses `json:"to,omitempty" synonyms:"recipient,recipients" example:"zoe@example.com"`
 	CC      Addresses `json:"cc,omitempty"`
 	BCC     Addresses `json:"bcc,omitempty"`
 	ReplyTo Addresses `json:"replyTo,omitempty"`
 	// From is the CMS's sender when empty; one address, or {email, name}.
-	From    OneAddress `json:"from,omitempty"`
-	Subject string     `json:"subject,omitempty"`
+	From    OneAddress `json:"from,omitempty" synonyms:"sender"`
+	Subject string     `json:"subject,omitempty" example:"Hello"`
 	// Body is HTML when it looks like it (or Format says so), else text. With
 	// Data, its {{ variables }} are replaced, escaped.
-	Body string `json:"body,omitempty"`
+	Body string `json:"body,omitempty" example:"<p>Hi</p>"`
 	// Format of Body: "html", "text", or "" to find out.
-	Format string `json:"format,omitempty"`
+	Format string `json:"format,omitempty" choices:"html,text"`
 	// Text is the plain alternative of an HTML body; made from it when empty.
 	Text string `json:"text,omitempty"`
 	// Template is one of ours ("password-reset") or, as "cms:plugins/contact/notice",
@@ -47,18 +49,19 @@ type SendPayload struct {
 	Attachments []Attachment `json:"attachments,omitempty"`
 	// Separate sends each recipient of To a separate mail: they do not see
 	// each other.
-	Separate bool `json:"separate,omitempty"`
+	Separate bool `json:"separate,omitempty" default:"false"`
 	// Unsubscribe is an https address, a mailto address or both: the mail gets
 	// List-Unsubscribe, and for https the one-click header of RFC 8058.
 	Unsubscribe string `json:"unsubscribe,omitempty"`
 	// MaxAge in seconds: dropped when older at its turn. 0 is the template's.
-	MaxAge int `json:"maxAge,omitempty"`
+	MaxAge int `json:"maxAge,omitempty" unit:"seconds"`
 }
 
 // Validate finds what no repeating would fix.
 func (p *SendPayload) Validate() error {
 	var wrong []error
-	for _, list := range []Addresses{p.To, p.CC, p.BCC, p.ReplyTo} {
+	to, _ := p.To.named()
+	for _, list := range []Addresses{to, p.CC, p.BCC, p.ReplyTo} {
 		_, err := list.parse()
 		wrong = append(wrong, err)
 	}
@@ -103,6 +106,9 @@ func (p *SendPayload) maxAge() time.Duration { return time.Duration(p.MaxAge) * 
 // Data are the values for a template or for {{ variables }}.
 type Data map[string]any
 
+// AlsoReads implements schema.AlsoReader.
+func (Data) AlsoReads() string { return "array" }
+
 // UnmarshalJSON also reads PHP's empty array, which is [] in JSON.
 func (d *Data) UnmarshalJSON(data []byte) error {
 	var none []struct{}
@@ -116,6 +122,9 @@ func (d *Data) UnmarshalJSON(data []byte) error {
 // OneAddress is written as a string or as {email, name}.
 type OneAddress string
 
+// AlsoReads implements schema.AlsoReader.
+func (OneAddress) AlsoReads() string { return "object" }
+
 // UnmarshalJSON reads both shapes.
 func (a *OneAddress) UnmarshalJSON(data []byte) error {
 	text, err := readAddress(data)
@@ -125,6 +134,9 @@ func (a *OneAddress) UnmarshalJSON(data []byte) error {
 
 // Addresses are written as a string or a list of strings or {email, name}.
 type Addresses []string
+
+// AlsoReads implements schema.AlsoReader.
+func (Addresses) AlsoReads() string { return "string" }
 
 // UnmarshalJSON reads all the shapes.
 func (a *Addresses) UnmarshalJSON(data []byte) error {
@@ -146,6 +158,19 @@ func (a *Addresses) UnmarshalJSON(data []byte) error {
 		*a = append(*a, address)
 	}
 	return nil
+}
+
+// named are the addresses without the word for the CMS's administrators, and
+// whether it was there.
+func (a Addresses) named() (rest Addresses, administrators bool) {
+	for _, text := range a {
+		if strings.TrimSpace(text) == template.Administrators {
+			administrators = true
+			continue
+		}
+		rest = append(rest, text)
+	}
+	return rest, administrators
 }
 
 // oneRecipient refuses a payload whose to, cc or bcc is one text with several
@@ -244,6 +269,9 @@ type Attachment struct {
 	// ContentID makes it an inline part that HTML shows as cid:ContentID.
 	ContentID string `json:"contentId,omitempty"`
 }
+
+// AlsoReads implements schema.AlsoReader.
+func (Attachment) AlsoReads() string { return "string" }
 
 // UnmarshalJSON reads a path, or the object.
 func (a *Attachment) UnmarshalJSON(data []byte) error {

@@ -163,7 +163,7 @@ func TestTheCMSsOwnTemplates(t *testing.T) {
 		('plugins_contact_notice_subject','New message on {{ site_title }}'),('admin_title','Zoë & Co'),('admin_email','["boss@example.com"]')`)
 	h := handler(t, c)
 	payload := func(name string) map[string]any {
-		return map[string]any{"template": name, "data": map[string]any{
+		return map[string]any{"to": "administrators", "template": name, "data": map[string]any{
 			"contact_name": "<b>An</b>", "contact_email": "an@example.net"}}
 	}
 	if _, err := run(t, h, "j", 1, payload("cms:plugins/contact/notice")); err != nil {

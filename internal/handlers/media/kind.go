@@ -28,6 +28,9 @@ var ProcessImage = jobs.Kind[ProcessImagePayload]{
 // ID is a row's id. PHP writes it as a number or as a string.
 type ID string
 
+// AlsoReads implements schema.AlsoReader.
+func (ID) AlsoReads() string { return "integer" }
+
 // UnmarshalJSON takes 12, "12", "01J…" and null.
 func (id *ID) UnmarshalJSON(data []byte) error {
 	var s string
@@ -45,13 +48,13 @@ func (id *ID) UnmarshalJSON(data []byte) error {
 
 // ProcessImagePayload names a row of media_files, by its id or by its path.
 type ProcessImagePayload struct {
-	MediaFileID ID `json:"mediaFileId,omitempty"`
+	MediaFileID ID `json:"mediaFileId,omitempty" example:"17" synonyms:"mediaId,fileId"`
 	// FilePath is the row's URL, with or without "/storage/" before it. It is
 	// used where there is no id.
 	FilePath string `json:"filePath,omitempty"`
 	MimeType string `json:"mimeType,omitempty"`
 	// Force makes all renditions again.
-	Force bool `json:"force,omitempty"`
+	Force bool `json:"force,omitempty" default:"false"`
 }
 
 // Bounds of what a payload may name.

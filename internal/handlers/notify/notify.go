@@ -31,10 +31,10 @@ const (
 type Payload struct {
 	// Topic groups messages of which one an hour is enough; the title when empty.
 	Topic   string `json:"topic,omitempty"`
-	Title   string `json:"title"`
-	Message string `json:"message,omitempty"`
-	Level   string `json:"level,omitempty"` // info, warning or error; info when empty
-	URL     string `json:"url,omitempty"`   // where to look at it
+	Title   string `json:"title" required:"true" example:"The shop is empty" synonyms:"subject"`
+	Message string `json:"message,omitempty" example:"No product is for sale." synonyms:"body,text"`
+	Level   string `json:"level,omitempty" default:"info" choices:"info,warning,error" example:"warning"`
+	URL     string `json:"url,omitempty"` // where to look at it
 	// Channel names the one channel that this job is for. Empty: all that take
 	// the level.
 	Channel string `json:"channel,omitempty"`
@@ -44,12 +44,12 @@ type Payload struct {
 	// Count is how many of the topic the message stands for.
 	Count int `json:"count,omitempty"`
 	// Digest asks for what was held back of the topic.
-	Digest bool `json:"digest,omitempty"`
+	Digest bool `json:"digest,omitempty" default:"false"`
 	// Immediate is never held back: the sender sees to it that it is rare. Over HTTP
 	// only administrators may set it, and the others that go around the interval.
-	Immediate bool `json:"immediate,omitempty"`
+	Immediate bool `json:"immediate,omitempty" default:"false"`
 	// SentDirectly says that Direct brought it to the chats before.
-	SentDirectly bool `json:"sent_directly,omitempty"`
+	SentDirectly bool `json:"sent_directly,omitempty" default:"false"`
 }
 
 // Result is what a notification leaves for people to read.

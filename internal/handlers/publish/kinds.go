@@ -20,24 +20,19 @@ var Publish = jobs.Kind[Payload]{Name: "content.publish", Policy: jobs.Policy{
 type Payload struct {
 	// Model is posts, pages or another that is configured; "post" is read too.
 	// "" is posts.
-	Model string `json:"model"`
-	ID    ID     `json:"id"`
-	// PostID is what some senders call ID.
-	PostID ID `json:"postId,omitempty"`
+	Model string `json:"model" default:"posts" example:"posts"`
+	ID    ID     `json:"id" required:"true" example:"17" synonyms:"postId,articleId,advId"`
 	// At is the moment that this job is for, where the row has no column for it;
 	// a row whose own date is another one wins.
 	At *time.Time `json:"at,omitempty"`
 	// Refresh says that the content is public by its status already: only what
 	// shows it is renewed, and a draft stays one.
-	Refresh bool `json:"refresh,omitempty"`
-	DryRun  bool `json:"dryRun,omitempty"`
+	Refresh bool `json:"refresh,omitempty" default:"false"`
+	DryRun  bool `json:"dryRun,omitempty" default:"false"`
 }
 
 // Validate asks for an id.
 func (p *Payload) Validate() error {
-	if p.ID == "" {
-		p.ID = p.PostID
-	}
 	if p.ID == "" || len(p.ID) > 64 {
 		return errors.New("id is missing: it names the row to publish")
 	}
@@ -46,6 +41,9 @@ func (p *Payload) Validate() error {
 
 // ID is a row's id: a number, a UUID or a ULID.
 type ID string
+
+// AlsoReads implements schema.AlsoReader.
+func (ID) AlsoReads() string { return "integer" }
 
 // UnmarshalJSON reads 12 and "12".
 func (id *ID) UnmarshalJSON(data []byte) error {

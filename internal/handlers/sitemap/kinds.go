@@ -17,7 +17,7 @@ var Generate = jobs.Kind[GeneratePayload]{Name: "sitemap.generate", Policy: jobs
 // GeneratePayload is the job's data.
 type GeneratePayload struct {
 	// Force writes the map even where nothing changed since the last one.
-	Force bool `json:"force"`
+	Force bool `json:"force" default:"false" example:"true"`
 }
 
 // IndexNow tells search engines which addresses changed.
@@ -32,7 +32,7 @@ type IndexNowPayload struct {
 	// Mode says otherwise.
 	SitemapURL *string `json:"sitemapUrl"`
 	// Mode overrules the configured one: urls, sitemap or both.
-	Mode string `json:"mode,omitempty"`
+	Mode string `json:"mode,omitempty" choices:"urls,sitemap,both"`
 }
 
 // maxURL is how long an address of a sitemap may be, in bytes.

@@ -88,9 +88,9 @@ type Handler struct {
 
 // DeliverPayload says what to tell whom: a Subscription, or any URL.
 type DeliverPayload struct {
-	Subscription int64           `json:"subscription,omitempty"`
+	Subscription int64           `json:"subscription,omitempty" example:"1"`
 	URL          string          `json:"url,omitempty"`
-	Event        string          `json:"event"`
+	Event        string          `json:"event" required:"true" example:"order.paid"`
 	Data         json.RawMessage `json:"data,omitempty"`
 	// ID names the message; the job's uuid when empty. A redelivery has the ID
 	// of the first.

@@ -60,7 +60,7 @@ func (s *Store) RetryEdited(ctx context.Context, id string, data json.RawMessage
 			"edited: %w", r.Type, jobs.ErrConflict)
 	}
 	if entry.Maker == jobs.Anyone || jobs.OrderOf(data) == "" {
-		if err := entry.Check(data); err != nil {
+		if err := entry.CheckNew(data); err != nil {
 			return jobs.Receipt{}, err
 		}
 	}

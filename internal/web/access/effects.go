@@ -34,6 +34,9 @@ type Effects struct {
 type Payloads interface {
 	// CheckPayload says why nobody may enqueue data as a payload of type.
 	CheckPayload(jobType string, data json.RawMessage) error
+	// CheckNewPayload is CheckPayload for one that is written now: fields that the
+	// type does not have are refused, too.
+	CheckNewPayload(jobType string, data json.RawMessage) error
 	// ReservedFields are the fields of data that only administrators may set.
 	ReservedFields(jobType string, data json.RawMessage) []string
 }
@@ -79,6 +82,17 @@ func (e PayloadError) Unwrap() error { return e.Err }
 func (e Effects) MayEnqueue(p Principal, jobType string, data json.RawMessage) error {
 	if e.Maker != nil && e.Maker(jobType) == jobs.Service {
 		return DeniedError{Reason: ServiceItself, Type: jobType, Who: p}
+	}
+	return e.MayRunNew(p, jobType, data)
+}
+
+// MayRunNew is MayRun with a payload that p writes now.
+func (e Effects) MayRunNew(p Principal, jobType string, data json.RawMessage) error {
+	if err := e.MayRunKind(p, jobType); err != nil || e.Payloads == nil {
+		return err
+	}
+	if err := e.Payloads.CheckNewPayload(jobType, data); err != nil {
+		return PayloadError{err}
 	}
 	return e.MayRun(p, jobType, data)
 }

@@ -1,6 +1,8 @@
+import type { Payloads } from "./payloads.js";
 import type { Enqueued, EnqueueRequest, Job, JobFilter, JobPage, JobStats, Problem } from "./types.js";
 
 export type * from "./types.js";
+export type { Payloads } from "./payloads.js";
 
 /** An error that the server answered, or no answer (status 0). */
 export class JobsError extends Error {
@@ -45,7 +47,10 @@ export class JobsService {
     this.#options = options;
   }
 
-  enqueue<Payload>(request: EnqueueRequest<Payload>, call: CallOptions = {}): Promise<Enqueued> {
+  /** Enqueues a job. The payload of a type that the service has is checked by the compiler as well. */
+  enqueue<Type extends keyof Payloads>(request: EnqueueRequest<Payloads[Type]> & { type: Type }, call?: CallOptions): Promise<Enqueued>;
+  enqueue<Payload, Type extends string>(request: EnqueueRequest<Payload> & { type: Type extends keyof Payloads ? never : Type }, call?: CallOptions): Promise<Enqueued>;
+  enqueue(request: EnqueueRequest<unknown>, call: CallOptions = {}): Promise<Enqueued> {
     return this.#ask("POST", "/api/v1/jobs", request, call);
   }
 

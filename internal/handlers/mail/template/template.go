@@ -140,6 +140,25 @@ func (t *Set) parse(name, locale string) (parsed, error) {
 	return p, nil
 }
 
+// Administrators is the word for the CMS's administrators as recipients.
+const Administrators = "administrators"
+
+// ToAdministrators says whether a template is for the administrators where a mail
+// names no recipient: its text file, or the built-in one of that name, defines
+// "to" as Administrators.
+func (t *Set) ToAdministrators(name string) bool {
+	for _, set := range []*Set{t, {Own: t.Own}} {
+		p, err := set.parse(name, "")
+		if err != nil || p.text.Lookup("to") == nil {
+			continue
+		}
+		var to strings.Builder
+		err = p.text.ExecuteTemplate(&boundedWriter{ctx: context.Background(), w: &to, left: 100}, "to", nil)
+		return err == nil && strings.TrimSpace(to.String()) == Administrators
+	}
+	return false
+}
+
 // Render fills a template in. A missing template or value is permanent.
 func (t *Set) Render(ctx context.Context, name, locale string, data map[string]any, look Branding) (Content, error) {
 	if locale == "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -141,11 +142,9 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 			`A job needs a type: {"type": "sitemap.generate"}.`)
 	}
 	req.Audit("", redact.Clip(r.Type, 191))
-	entry, ok := req.Registry().Lookup(r.Type)
-	if !ok {
-		return jobs.Spec{}, web.RefuseField(http.StatusUnprocessableEntity, "type",
-			"There is no type %q here. Known are %s.", redact.Clip(r.Type, 60),
-			strings.Join(req.Registry().Types(), ", "))
+	entry, err := h.entry(req, r.Type)
+	if err != nil {
+		return jobs.Spec{}, err
 	}
 	if err := req.MayEnqueue(entry.Type, r.Payload); err != nil {
 		return jobs.Spec{}, err
@@ -153,9 +152,8 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	if err := h.allowQueue(req, r.Queue); err != nil {
 		return jobs.Spec{}, err
 	}
-	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: r.Payload, Priority: r.Priority,
-		UniqueKey: r.UniqueKey, UUID: r.ID}
-	var err error
+	n := jobs.Spec{Type: entry.Type, Queue: cmp.Or(r.Queue, entry.Queue), Data: entry.Canonical(r.Payload),
+		Priority: r.Priority, UniqueKey: r.UniqueKey, UUID: r.ID}
 	if n.Metadata, err = h.metadata(req, r.Metadata); err != nil {
 		return n, err
 	}
@@ -179,6 +177,34 @@ func (h handlers) allowQueue(req *web.Request, name string) error {
 		return web.RefuseField(http.StatusUnprocessableEntity, refused.Field, refused.Form, refused.Args...)
 	}
 	return err
+}
+
+// entry is the type of a job: one of this program, or one that a live worker of
+// another program runs. Of the latter only the name is known.
+func (h handlers) entry(req *web.Request, name string) (jobs.Entry, error) {
+	if e, known := req.Registry().Lookup(name); known {
+		return e, nil
+	}
+	if h.Workers != nil {
+		workers, err := h.Workers.Workers(req.Ctx())
+		if err != nil {
+			return jobs.Entry{}, fmt.Errorf("asking which types other programs run: %w", err)
+		}
+		for _, w := range workers {
+			if w.Alive && slices.Contains(w.Types, name) {
+				return jobs.Entry{Type: name}, nil
+			}
+		}
+	}
+	return jobs.Entry{}, unknownType(req, name)
+}
+
+// unknownType refuses a type, and names the one that was probably meant.
+func unknownType(req *web.Request, name string) error {
+	if refusal := (*ops.Refusal)(nil); errors.As(ops.UnknownType(req.Registry(), name), &refusal) {
+		return web.RefuseField(http.StatusUnprocessableEntity, refusal.Field, refusal.Form, refusal.Args...)
+	}
+	return nil
 }
 
 // maxDelay bounds how far ahead a job may be: the tables' columns end in 2106.

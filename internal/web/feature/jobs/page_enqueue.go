@@ -1,15 +1,16 @@
 package jobs
 
 import (
-	"bytes"
 	"encoding/json"
-	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
+	"github.com/cmsjobs/cmsjobs/internal/schema"
+	"github.com/cmsjobs/cmsjobs/internal/schema/texts"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
 
@@ -28,16 +29,32 @@ type enqueuePageData struct {
 
 // payloadField is one field of a payload as a form has it.
 type payloadField struct {
-	Name, Shape, Value string // Shape: text, number, flag, json
+	schema.Field
+	Help  string
+	Shape string // of the control: text, choice, number, flag, json
+	Value string
 }
 
 // Flag says whether a flag is set.
 func (f payloadField) Flag() bool { return f.Value == "true" }
 
+// Hint is the default, or an example, for an empty control.
+func (f payloadField) Hint() string {
+	hint := f.Default
+	if hint == nil {
+		hint = f.Example
+	}
+	var text string
+	if json.Unmarshal(hint, &text) == nil {
+		return text
+	}
+	return string(hint)
+}
+
 func (h handlers) enqueuePage(req *web.Request) error {
 	v := enqueuePageData{Types: h.types(req)}
 	if name := req.QueryParam("type"); name != "" {
-		if err := h.choose(&v, name); err != nil {
+		if err := h.choose(req, &v, name); err != nil {
 			return err
 		}
 	}
@@ -45,55 +62,43 @@ func (h handlers) enqueuePage(req *web.Request) error {
 }
 
 // choose prepares the form of a type.
-func (h handlers) choose(v *enqueuePageData, name string) error {
-	for _, k := range v.Types {
-		if k.Name != name {
-			continue
-		}
-		fields, err := fieldsOf(k.Example)
-		if err != nil {
-			return fmt.Errorf("reading the example of %s: %w", name, err)
-		}
-		v.Type, v.Chosen, v.Fields, v.Queue = k, true, fields, k.Queue
+func (h handlers) choose(req *web.Request, v *enqueuePageData, name string) error {
+	i := slices.IndexFunc(v.Types, func(k ops.TypeView) bool { return k.Name == name })
+	if i < 0 {
+		return web.Refuse(http.StatusNotFound, "There is no type %q here.", redact.Clip(name, 60))
+	}
+	entry, _ := req.Registry().Lookup(name)
+	v.Type, v.Chosen, v.Queue = v.Types[i], true, v.Types[i].Queue
+	language := req.Printer().Language
+	v.Type.About = texts.Of(language, name, texts.About)
+	if entry.Schema == nil {
 		return nil
 	}
-	return web.Refuse(http.StatusNotFound, "There is no type %q here.", redact.Clip(name, 60))
+	for _, f := range entry.Schema.Fields {
+		v.Fields = append(v.Fields, payloadField{Field: f, Help: texts.Of(language, name, f.Name), Shape: shapeOf(f)})
+	}
+	return nil
 }
 
-// fieldsOf makes a form from a payload's zero value, in its order.
-func fieldsOf(example json.RawMessage) ([]payloadField, error) {
-	d := json.NewDecoder(bytes.NewReader(example))
-	first, err := d.Token()
-	if err != nil || first != json.Delim('{') {
-		return nil, err // no object: the field for further JSON serves
+// shapeOf is the control for a field. What may be a text or something else is
+// written as text, or as JSON.
+func shapeOf(f schema.Field) string {
+	switch {
+	case f.Choices != nil:
+		return "choice"
+	case f.Type == schema.Boolean:
+		return "flag"
+	case f.Type == schema.Integer, f.Type == schema.Number:
+		return "number"
+	case f.Type == schema.String, f.Also == schema.String:
+		return "text"
 	}
-	var fields []payloadField
-	for d.More() {
-		key, err := d.Token()
-		if err != nil {
-			return nil, err
-		}
-		var raw json.RawMessage
-		if err := d.Decode(&raw); err != nil {
-			return nil, err
-		}
-		f := payloadField{Name: fmt.Sprint(key), Shape: "json"}
-		switch raw[0] {
-		case '"':
-			f.Shape = "text"
-		case 't', 'f':
-			f.Shape = "flag"
-		case '-', '0', '1', '2', '3', '4', '5', '6', '7', '8', '9':
-			f.Shape = "number"
-		}
-		fields = append(fields, f)
-	}
-	return fields, nil
+	return "json"
 }
 
 func (h handlers) enqueueByForm(req *web.Request) error {
 	v := enqueuePageData{Types: h.types(req)}
-	if err := h.choose(&v, req.FormValue("type")); err != nil {
+	if err := h.choose(req, &v, req.FormValue("type")); err != nil {
 		return err
 	}
 	for i := range v.Fields {
@@ -153,13 +158,14 @@ func assemble(fields []payloadField, more string) (json.RawMessage, error) {
 		if value == "" {
 			continue
 		}
-		switch f.Shape {
-		case "text":
+		switch {
+		case f.Shape == "choice", f.Shape == "text" && (f.Type == schema.String && f.Also == "" ||
+			value[0] != '[' && value[0] != '{'):
 			payload[f.Name] = quoted(f.Value)
 		default:
 			if !json.Valid([]byte(value)) {
 				return nil, web.RefuseField(http.StatusUnprocessableEntity, f.Name, "%s must be %s.", f.Name,
-					map[string]string{"number": "a number", "flag": "true or false", "json": "JSON"}[f.Shape])
+					map[string]string{"number": "a number", "flag": "true or false", "json": "JSON", "text": "JSON"}[f.Shape])
 			}
 			payload[f.Name] = json.RawMessage(value)
 		}

@@ -85,6 +85,8 @@ func (h handlers) changeEntryTo(req *web.Request, r jobs.ScheduleRecord,
 	case ops.OnlyPauses(change):
 	case change.Reset && change.Data == nil:
 		err = req.MayRunType(r.Type)
+	case change.Data != nil:
+		err = req.MayRunNew(r.Type, data)
 	default:
 		err = req.MayRun(r.Type, data)
 	}
