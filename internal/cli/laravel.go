@@ -55,9 +55,9 @@ configuration), so they change nothing.
 	c.Args = a.oneConnection
 	f := c.Flags()
 	f.Int("sleep", 3, "seconds between two looks at an empty queue")
-	f.Int("tries", 0, "of jobs without a limit of their own")
-	f.Int("timeout", 0, "seconds, of jobs without a limit of their own")
-	f.Int("backoff", 0, "seconds, of jobs without a backoff of their own")
+	f.Int("tries", 0, "of jobs without their own limit")
+	f.Int("timeout", 0, "seconds, of jobs without their own limit")
+	f.Int("backoff", 0, "seconds, of jobs without their own backoff")
 	f.Bool("force", false, "ignored: the service works in maintenance mode, too")
 	f.Bool("daemon", false, "ignored: a worker goes on until it is stopped")
 	run := c.RunE

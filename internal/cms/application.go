@@ -14,7 +14,7 @@ import (
 // Application is what kind of Laravel application lies in a folder.
 type Application string
 
-// The applications that are told apart. Unknown is treated as Botble: a folder
+// The applications that are known. Unknown is treated as Botble: a folder
 // without composer.json may hold no more than its files.
 const (
 	Unknown  Application = ""

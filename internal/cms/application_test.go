@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// What lies in a folder is told by what real applications have there.
+// Applications are known by what real ones have in their folders.
 func TestApplicationsAreToldApart(t *testing.T) {
 	for want, c := range map[Application]struct {
 		files   map[string]string

@@ -22,7 +22,7 @@ func (m Model) PathColumns() (columns []string) {
 	return columns
 }
 
-// mapped says whether the model's addresses are made of its own columns.
+// mapped says whether the model's addresses come from columns of its table.
 func (m Model) mapped() bool { return m.Path != "" }
 
 func (m Model) validatePath() error {

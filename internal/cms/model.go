@@ -22,7 +22,7 @@ type Model struct {
 	StatusColumn, Published string
 	// ImageColumn and TitleColumn are read on demand: "image", "name" when empty.
 	ImageColumn, TitleColumn string
-	// Path makes an item's address of its own columns: "blog/{slug}". It is for
+	// Path makes an item's address from columns of its table: "blog/{slug}". It is for
 	// content of applications without the CMS's table slugs; such a model needs no
 	// Class.
 	Path string

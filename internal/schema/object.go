@@ -113,7 +113,7 @@ func readsItself(t reflect.Type) bool {
 }
 
 func valueOf(t reflect.Type) Value {
-	if t.Kind() == reflect.Pointer { // nil is a value of its own
+	if t.Kind() == reflect.Pointer { // nil is null
 		v := valueOf(t.Elem())
 		if v.Also == "" && v.Type != "" {
 			v.Also = Null

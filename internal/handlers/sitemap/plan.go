@@ -74,7 +74,7 @@ func (h *Handler) plan(ctx context.Context) (*plan, error) {
 }
 
 // models are the stock content and the configured one. An application without the
-// CMS's slugs has the content of its own tables only.
+// CMS's slugs has only the content that cms.models names.
 func (h *Handler) models(ctx context.Context) ([]cms.Model, error) {
 	mapped := slices.ContainsFunc(h.options.Models, func(m cms.Model) bool { return m.Path != "" })
 	if mapped {
