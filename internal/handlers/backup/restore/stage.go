@@ -1,0 +1,91 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// stager is a store that takes files beside the present ones. Publish puts all of a
+// batch in their places and may be repeated; Discard removes them.
+type stager interface {
+	Stage(ctx context.Context, batch, key string, r io.Reader) error
+	Publish(ctx context.Context, batch string) error
+	Discard(ctx context.Context, batch string) error
+}
+
+func stagerOf(s storage.Store) stager {
+	if own, is := s.(stager); is {
+		return own
+	}
+	return copying{s}
+}
+
+// copying stages in a store that cannot rename: under another prefix.
+type copying struct{ store storage.Store }
+
+func copyPrefix(batch string) string { return "cmsjobs-restore-" + batch + "/" }
+
+func (c copying) Stage(ctx context.Context, batch, key string, r io.Reader) error {
+	return c.store.Put(ctx, copyPrefix(batch)+key, r, storage.PutOptions{})
+}
+
+func (c copying) Publish(ctx context.Context, batch string) error {
+	return c.each(ctx, batch, func(staged, key string) error {
+		from, info, err := c.store.Open(ctx, staged)
+		if err != nil {
+			return err
+		}
+		err = c.store.Put(ctx, key, from, storage.PutOptions{Public: true, ExpectedSize: max(info.Size, 0)})
+		return errors.Join(err, from.Close())
+	})
+}
+
+func (c copying) Discard(ctx context.Context, batch string) error {
+	return c.each(ctx, batch, func(string, string) error { return nil })
+}
+
+// each visits the staged objects and deletes them one by one.
+func (c copying) each(ctx context.Context, batch string, visit func(staged, key string) error) error {
+	for info, err := range c.store.List(ctx, copyPrefix(batch)) {
+		if err == nil {
+			err = visit(info.Key, strings.TrimPrefix(info.Key, copyPrefix(batch)))
+		}
+		if err == nil {
+			err = c.store.Delete(ctx, info.Key)
+		}
+		if err != nil {
+			return fmt.Errorf("putting restored files in their places: %w", err)
+		}
+	}
+	return nil
+}
+
+// eachSet runs do for the folders of an entry.
+func (r *Restorer) eachSet(e *entry, do func(stager) error) error {
+	var failed []error
+	for _, label := range e.detail.Files {
+		set, known := r.fileSet(label)
+		if !known {
+			failed = append(failed, fmt.Errorf("the folder %s, into which files are restored, is not configured any "+
+				"more", label))
+			continue
+		}
+		failed = append(failed, do(stagerOf(set.Store)))
+	}
+	return errors.Join(failed...)
+}
+
+func (r *Restorer) fileSet(label string) (fileset.Set, bool) {
+	for _, set := range r.config.Files {
+		if set.Label == label {
+			return set, true
+		}
+	}
+	return fileset.Set{}, false
+}
