@@ -20,18 +20,28 @@ import (
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
 	var q restore.Request
 	var from, into string
-	var dry, everything bool
+	var dry, everything, finish, undo bool
 	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		Long: `Shows what would change and a confirmation word. Nothing changes without --confirm WORD. Before
 that, the whole archive is copied and checked, and a backup of what is there now is made. A
 backup that this installation never made (the plan says so), one whose newest verification
 failed, and files that a web server could execute (.php, .htaccess …) are restored only with
---allow-failed.`,
+--trust-unknown, --allow-failed or --allow-executable.
+
+Everything is loaded beside the site and exchanged at once. A restore that was killed leaves the
+site as it was or as the backup; doctor says which. --undo removes what it loaded, --finish does
+what remains. The next start of the service and the next backup do the nearer of the two.`,
 		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files " +
 			"--paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into " +
 			"mysql://user@host/copy",
 		RunE: func(c *cobra.Command, args []string) error {
+			if finish || undo {
+				return a.settleRestore(c, args, finish)
+			}
+			if len(args) == 0 {
+				return app.Usagef("name the backup: its id, or latest")
+			}
 			if everything {
 				q.Database, q.Files = true, true
 			}
@@ -72,7 +82,40 @@ failed, and files that a web server could execute (.php, .htaccess …) are rest
 		"archive is still the one that was made")
 	f.StringVar(&from, "from", "", "the destination to read from")
 	f.BoolVar(&dry, "dry-run", false, "only show what would change")
+	f.BoolVar(&finish, "finish", false, "finish a restore that was killed")
+	f.BoolVar(&undo, "undo", false, "roll back a restore that was killed")
+	c.MarkFlagsMutuallyExclusive("finish", "undo")
 	return c
+}
+
+// settleRestore brings a restore that was killed to its end.
+func (a *commandLine) settleRestore(c *cobra.Command, args []string, finish bool) error {
+	if len(args) > 0 {
+		return app.Usagef("--finish and --undo take the restore that did not finish: name no backup")
+	}
+	how := restore.Undo
+	if finish {
+		how = restore.Finish
+	}
+	return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+		all, err := h.Settle(ctx, how)
+		cells := make([][]string, len(all))
+		for i, s := range all {
+			end := "as it was before"
+			if s.Restored {
+				end = "as the backup"
+			}
+			cells[i] = []string{s.Backup, end, strings.Join(s.Problems, "; ")}
+		}
+		if all == nil {
+			all = []restore.Settled{}
+		}
+		nothing := "Every restore came to its end."
+		if err != nil {
+			nothing = ""
+		}
+		return errors.Join(a.list(all, []string{"BACKUP", "THE SITE IS", "PROBLEMS"}, cells, nothing), err)
+	})
 }
 
 func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q restore.Request, id, from string,

@@ -12,8 +12,16 @@ import (
 // stageFolder holds what was staged under a batch's name.
 func stageFolder(batch string) string { return tempPrefix + "stage-" + batch }
 
+// Prepare begins a batch. batch is a short word of letters and digits.
+func (l *Local) Prepare(_ context.Context, batch string) error {
+	if err := l.makeFolder(stageFolder(batch), 0o755); err != nil {
+		return fmt.Errorf("making a folder in %s: %w", l.dir, err)
+	}
+	return nil
+}
+
 // Stage writes a public object that List and Open do not know until Publish puts all
-// objects of its batch in their places. batch is a short word of letters and digits.
+// objects of its batch in their places.
 func (l *Local) Stage(ctx context.Context, batch, key string, r io.Reader) (err error) {
 	if err := CheckKey(key); err != nil {
 		return err
@@ -47,12 +55,12 @@ func (l *Local) replaceable(key string) error {
 	return nil
 }
 
-// Publish renames every object of a batch to its key. It may be repeated until it
-// succeeds; a batch that is not there is no error.
+// Publish renames every object of a batch to its key. It may be repeated. A batch that
+// was not begun here, or discarded, is ErrNotFound.
 func (l *Local) Publish(ctx context.Context, batch string) error {
 	folder := stageFolder(batch)
 	if _, err := l.root.Lstat(folder); errors.Is(err, fs.ErrNotExist) {
-		return nil
+		return fmt.Errorf("files that were written beside %s are not there: %w", l.dir, ErrNotFound)
 	}
 	changed := map[string]bool{}
 	err := fs.WalkDir(l.root.FS(), folder, func(staged string, e fs.DirEntry, err error) error {
@@ -78,7 +86,7 @@ func (l *Local) Publish(ctx context.Context, batch string) error {
 	if err != nil {
 		return fmt.Errorf("putting restored files in their places in %s: %w", l.dir, err)
 	}
-	return l.Discard(ctx, batch)
+	return nil
 }
 
 // Discard removes what is left of a batch.
@@ -89,7 +97,16 @@ func (l *Local) Discard(_ context.Context, batch string) error {
 	return nil
 }
 
-// Stage makes the folder where it is missing.
+// Prepare makes the folder where it is missing.
+func (f *LazyLocal) Prepare(ctx context.Context, batch string) error {
+	s, err := f.store(true)
+	if err != nil {
+		return err
+	}
+	return s.Prepare(ctx, batch)
+}
+
+// Stage writes an object beside the others.
 func (f *LazyLocal) Stage(ctx context.Context, batch, key string, r io.Reader) error {
 	s, err := f.store(true)
 	if err != nil {
@@ -102,7 +119,7 @@ func (f *LazyLocal) Stage(ctx context.Context, batch, key string, r io.Reader) e
 func (f *LazyLocal) Publish(ctx context.Context, batch string) error {
 	s, err := f.store(false)
 	if err != nil {
-		return missingIsNone(err)
+		return err
 	}
 	return s.Publish(ctx, batch)
 }
@@ -110,15 +127,11 @@ func (f *LazyLocal) Publish(ctx context.Context, batch string) error {
 // Discard removes what is left of a batch.
 func (f *LazyLocal) Discard(ctx context.Context, batch string) error {
 	s, err := f.store(false)
-	if err != nil {
-		return missingIsNone(err)
-	}
-	return s.Discard(ctx, batch)
-}
-
-func missingIsNone(err error) error {
 	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return s.Discard(ctx, batch)
 }

@@ -66,8 +66,9 @@ CREATE TABLE cmsjobs_backup_index (
 );
 
 -- Restores of the site that have neither succeeded nor been rolled back: usually
--- none. A row is written before the first change. phase is loading, ready, exchanged
--- or undoing; detail says, as JSON, what was loaded beside the site and what follows.
+-- none. A row is written before the first change. phase is loading, ready, exchanged,
+-- published or undoing; detail says, as JSON, what was loaded beside the site and what
+-- follows.
 CREATE TABLE cmsjobs_backup_restores (
   id VARCHAR(32) NOT NULL PRIMARY KEY,
   backup_id VARCHAR(191) NOT NULL,

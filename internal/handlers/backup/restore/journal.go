@@ -24,6 +24,7 @@ const (
 	loading   phase = "loading"   // beside the site
 	ready     phase = "ready"     // everything was loaded; the exchange may have happened
 	exchanged phase = "exchanged" // the database is the backup's; the rest follows
+	published phase = "published" // everything is the backup's
 	undoing   phase = "undoing"   // what was loaded is removed
 )
 

@@ -71,6 +71,9 @@ func (o *operation) load(ctx context.Context, progress func(catalog.Step)) (err 
 	}
 	if o.q.inPlaceFiles() {
 		w.batch = o.e.ID
+		if err := o.eachSet(o.e, func(s stager) error { return s.Prepare(ctx, o.e.ID) }); err != nil {
+			return err
+		}
 	}
 	if err := o.config.Catalog.Read(ctx, o.q.Backup, progress, func(e archive.Entry, content io.Reader) error {
 		return w.entry(ctx, e, content)

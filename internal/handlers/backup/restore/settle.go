@@ -110,8 +110,10 @@ func (r *Restorer) settleOne(ctx context.Context, e *entry, how How) (Settled, e
 		return s, r.undo(ctx, e)
 	}
 	s.Restored = true
-	if err := r.enter(ctx, e, exchanged); err != nil {
-		return s, err
+	if e.Phase != published {
+		if err := r.enter(ctx, e, exchanged); err != nil {
+			return s, err
+		}
 	}
 	s.Problems, err = r.finish(ctx, e)
 	return s, err
@@ -134,7 +136,7 @@ func (r *Restorer) happened(ctx context.Context, e *entry) (bool, error) {
 	switch p, err := r.placeOf(e); {
 	case err != nil:
 		return false, err
-	case e.Phase == exchanged:
+	case e.Phase == exchanged || e.Phase == published:
 		return true, nil
 	case e.Phase == undoing || p == nil:
 		return false, nil
@@ -152,12 +154,22 @@ func (r *Restorer) finish(ctx context.Context, e *entry) (problems []string, err
 	if err == nil && p != nil {
 		problems, err = p.finish(ctx)
 	}
-	err = errors.Join(err, r.eachSet(e, func(s stager) error { return s.Publish(ctx, e.ID) }))
-	if err != nil {
-		return problems, fmt.Errorf("the site's database is the backup's, but the restore did not finish; run cmsjobs "+
-			"backup restore --finish when the cause is removed: %w", err)
+	if e.Phase != published {
+		err = errors.Join(err, r.eachSet(e, func(s stager) error { return s.Publish(ctx, e.ID) }))
 	}
-	return problems, r.forget(ctx, e)
+	if err != nil {
+		return problems, fmt.Errorf("the site's tables are the backup's, but the restore did not finish. Remove the "+
+			"cause and run cmsjobs backup restore --finish on %s: %w", e.Host, err)
+	}
+	if err := r.enter(ctx, e, published); err != nil {
+		return problems, err
+	}
+	return problems, errors.Join(r.discard(ctx, e), r.forget(ctx, e))
+}
+
+// discard removes the folders of staged files.
+func (r *Restorer) discard(ctx context.Context, e *entry) error {
+	return r.eachSet(e, func(s stager) error { return s.Discard(ctx, e.ID) })
 }
 
 // undo removes what was loaded. It may be repeated.
@@ -169,8 +181,7 @@ func (r *Restorer) undo(ctx context.Context, e *entry) error {
 	if err == nil && p != nil {
 		err = p.undo(ctx)
 	}
-	err = errors.Join(err, r.eachSet(e, func(s stager) error { return s.Discard(ctx, e.ID) }))
-	if err != nil {
+	if err = errors.Join(err, r.discard(ctx, e)); err != nil {
 		return fmt.Errorf("rolling the restore back: %w", err)
 	}
 	return r.forget(ctx, e)
@@ -209,8 +220,9 @@ func (r *Restorer) unfinished(ctx context.Context) (string, error) {
 // seen is what happened answers, without ending anything.
 func (r *Restorer) seen(ctx context.Context, e *entry) (bool, error) {
 	p, err := r.placeOf(e)
-	if err != nil || p == nil || e.Phase == exchanged || e.Phase == undoing {
-		return e.Phase == exchanged, err
+	known := e.Phase == exchanged || e.Phase == published
+	if err != nil || p == nil || known || e.Phase == undoing {
+		return known, err
 	}
 	return p.exchanged(ctx)
 }

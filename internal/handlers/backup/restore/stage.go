@@ -12,8 +12,9 @@ import (
 )
 
 // stager is a store that takes files beside the present ones. Publish puts all of a
-// batch in their places and may be repeated; Discard removes them.
+// batch in their places; Discard removes them. Both may be repeated.
 type stager interface {
+	Prepare(ctx context.Context, batch string) error
 	Stage(ctx context.Context, batch, key string, r io.Reader) error
 	Publish(ctx context.Context, batch string) error
 	Discard(ctx context.Context, batch string) error
@@ -30,6 +31,8 @@ func stagerOf(s storage.Store) stager {
 type copying struct{ store storage.Store }
 
 func copyPrefix(batch string) string { return "cmsjobs-restore-" + batch + "/" }
+
+func (c copying) Prepare(context.Context, string) error { return nil }
 
 func (c copying) Stage(ctx context.Context, batch, key string, r io.Reader) error {
 	return c.store.Put(ctx, copyPrefix(batch)+key, r, storage.PutOptions{})

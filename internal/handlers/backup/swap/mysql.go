@@ -1,6 +1,7 @@
 package swap
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 )
@@ -171,19 +173,31 @@ func (m *MySQL) Stop(ctx context.Context, s *Set) error {
 
 const stopPoll = 50 * time.Millisecond
 
+// running are the connections that work on tables of the set. The view in
+// information_schema fails on MySQL where a statement holds a character of four bytes.
 func (m *MySQL) running(ctx context.Context, s *Set) (ids []int64, err error) {
-	rows, err := m.conn.QueryContext(ctx, "SELECT ID FROM information_schema.PROCESSLIST WHERE ID <> CONNECTION_ID() "+
-		"AND INFO LIKE ?", "%"+strings.ReplaceAll(Prefix+s.ID, "_", `\_`)+`\_%`)
+	rows, err := sqlx.NewDb(m.pool, "mysql").QueryxContext(ctx, "SHOW FULL PROCESSLIST")
 	if err != nil {
 		return nil, fmt.Errorf("looking for statements of the restore that was killed: %w", err)
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var id int64
-		if err := rows.Scan(&id); err != nil {
+		thread := map[string]any{}
+		if err := rows.MapScan(thread); err != nil {
 			return nil, err
 		}
-		ids = append(ids, id)
+		info, _ := thread["Info"].([]byte)
+		if !bytes.Contains(info, []byte(Prefix+s.ID+"_")) {
+			continue
+		}
+		switch id := thread["Id"].(type) {
+		case int64:
+			ids = append(ids, id)
+		case uint64:
+			ids = append(ids, int64(id))
+		default:
+			return nil, fmt.Errorf("the list of connections has an id of the type %T", id)
+		}
 	}
 	return ids, rows.Err()
 }

@@ -65,13 +65,17 @@ func (s *Staging) Rewrite(part dump.Part, statement []byte) []byte {
 	return replaced(statement, at[4], at[5], quoted(s.Set.staged(n)))
 }
 
+// setStatement knows SET as dumps write it, also behind what mariadb-dump begins with:
+// the mark of a sandbox, and lines of comments.
+var setStatement = regexp.MustCompile(`^(?:/\*M!\d+\\- [^*]*\*/\s*|-- .*\n\s*|--\n\s*)*(?:/\*M?!\d+ )?SET `)
+
 // other handles what belongs to no table.
 func (s *Staging) other(statement []byte) []byte {
 	switch head := string(statement[:min(len(statement), 32)]); {
 	case strings.HasPrefix(head, "SET @cmsjobs_"): // parts of one row
 		return statement
-	case strings.HasPrefix(head, "SET "), strings.HasPrefix(head, "/*") && strings.Contains(head, " SET "):
-		s.later(statement)
+	case setStatement.Match(statement): // a DROP TABLE still waits for its CREATE TABLE
+		s.Set.Later = append(s.Set.Later, string(statement))
 		return statement
 	case strings.HasPrefix(head, "COMMIT"):
 		return statement
