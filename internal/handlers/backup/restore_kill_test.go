@@ -261,4 +261,3 @@ func (s *killSite) runRestore(t *testing.T, after time.Duration) {
 		t.Fatalf("the child says %q, %v", line, err)
 	}
 }
-
