@@ -52,7 +52,8 @@ func (a *commandLine) printContents(c browse.Contents, files bool) error {
 		for i, f := range c.Files {
 			cells[i] = []string{f.Name, humanize.IBytes(uint64(f.Size)), f.Modified.UTC().Format("2006-01-02 15:04")}
 		}
-		if err := a.list(c, []string{"FILE", "SIZE", "CHANGED (UTC)"}, cells, "No file fits."); err != nil || c.More == 0 ||
+		if err := a.list(c, []string{"FILE", "SIZE", "CHANGED (UTC)"}, cells, "No file fits."); err != nil ||
+			c.More == 0 ||
 			a.global.json {
 			return err
 		}

@@ -235,7 +235,8 @@ func (a *commandLine) restorePost(c *cobra.Command, q restore.PostRequest, id, f
 		if !a.global.json {
 			fmt.Fprintf(a.out, "Post %d of %s: %s\n", post.ID, post.Backup, display.Printable(post.Title))
 		}
-		if err := a.list(post, []string{"TABLE", "ROWS BEFORE", "ROWS IN THE BACKUP"}, cells, ""); err != nil || a.global.json {
+		if err := a.list(post, []string{"TABLE", "ROWS BEFORE", "ROWS IN THE BACKUP"}, cells, ""); err != nil ||
+			a.global.json {
 			return err
 		}
 		if post.Restored {

@@ -154,8 +154,9 @@ func safetyList() []Definition {
 			Fix: "Run `cmsjobs backup verify`", Page: "/admin/backups"},
 		{Name: RestoreUnfinished, Severity: Failing, Slow: true, Title: "A restore did not finish",
 			Measured: "a restore neither succeeded nor was rolled back, and its process is dead",
-			Fix:      "Run `cmsjobs backup restore --undo`, or `--finish` where the detail says that tables were exchanged",
-			Page:     "/admin/backups"},
+			Fix: "Run `cmsjobs backup restore --undo`, or `--finish` where the detail says that tables were " +
+				"exchanged",
+			Page: "/admin/backups"},
 		{Name: TempDatabasesLeft, Severity: Warning, Slow: true, Lasting: true, Title: "Temporary databases are left " +
 			"over", Measured: "databases or files of a verification are still there after LIMIT",
 			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the " +

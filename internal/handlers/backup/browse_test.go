@@ -39,14 +39,16 @@ func TestABackupIsBrowsedAndCompared(t *testing.T) {
 		t.Errorf("%d posts", rows)
 	}
 	var file bytes.Buffer
-	if n, err := h.File(t.Context(), first, "storage/a.txt", &file, nil); n != 5 || file.String() != "hello" || err != nil {
+	if n, err := h.File(t.Context(), first, "storage/a.txt", &file, nil); n != 5 || file.String() != "hello" ||
+		err != nil {
 		t.Errorf("%d bytes, %q, %v", n, &file, err)
 	}
 	if _, err := h.File(t.Context(), first, "storage/none.txt", &file, nil); !errors.Is(err, browse.ErrNoFile) {
 		t.Errorf("a file that is not there: %v", err)
 	}
 	d, err := h.Compare(t.Context(), first, second, nil)
-	if err != nil || d.AddedFiles != 1 || d.GoneFiles != 1 || d.OtherFiles != 1 || d.SameFiles != 1 || len(d.Files) != 3 {
+	if err != nil || d.AddedFiles != 1 || d.GoneFiles != 1 || d.OtherFiles != 1 || d.SameFiles != 1 ||
+		len(d.Files) != 3 {
 		t.Errorf("%+v, %v", d, err)
 	}
 	if len(d.Tables) == 0 || d.SameTables == 0 {

@@ -17,9 +17,12 @@ func TestADeletedPostIsBroughtBack(t *testing.T) {
 		s.c.Options.Verify = manifest.LevelNone
 		for _, statement := range []string{
 			"ALTER TABLE posts CHANGE title name VARCHAR(100)",
-			"CREATE TABLE slugs (id INT PRIMARY KEY AUTO_INCREMENT, `key` VARCHAR(99), reference_id INT, reference_type VARCHAR(99))",
-			"CREATE TABLE post_tags (tag_id INT, post_id INT, CONSTRAINT tags_post FOREIGN KEY (post_id) REFERENCES posts (id))",
-			`INSERT INTO slugs VALUES (1, 'twelve', 12, 'Botble\\Blog\\Models\\Post'), (2, 'page', 12, 'Botble\\Page\\Models\\Page'),
+			"CREATE TABLE slugs (id INT PRIMARY KEY AUTO_INCREMENT, `key` VARCHAR(99), reference_id INT, " +
+				"reference_type VARCHAR(99))",
+			"CREATE TABLE post_tags (tag_id INT, post_id INT, CONSTRAINT tags_post FOREIGN KEY (post_id) REFERENCES " +
+				"posts (id))",
+			`INSERT INTO slugs VALUES (1, 'twelve', 12, 'Botble\\Blog\\Models\\Post'), (2, 'page', 12,
+				'Botble\\Page\\Models\\Page'),
 				(3, 'thirteen', 13, 'Botble\\Blog\\Models\\Post')`,
 			"INSERT INTO post_tags VALUES (1, 12), (2, 12), (1, 13)",
 		} {
@@ -27,7 +30,8 @@ func TestADeletedPostIsBroughtBack(t *testing.T) {
 		}
 		h := s.handler(t)
 		_, b := s.backup(t, h)
-		for _, statement := range []string{"DELETE FROM post_tags WHERE post_id = 12", "DELETE FROM posts WHERE id = 12",
+		for _, statement := range []string{"DELETE FROM post_tags WHERE post_id = 12",
+			"DELETE FROM posts WHERE id = 12",
 			"DELETE FROM slugs WHERE id = 1", "UPDATE slugs SET `key` = 'today' WHERE id = 2",
 			"UPDATE posts SET name = 'today' WHERE id = 13", "ALTER TABLE posts ADD added_later INT DEFAULT 7"} {
 			s.MustExec(statement)
@@ -50,15 +54,19 @@ func TestADeletedPostIsBroughtBack(t *testing.T) {
 		var tags, added, left, journal int
 		if err := s.QueryRow("SELECT (SELECT name FROM posts WHERE id = 12), (SELECT `key` FROM slugs WHERE id = 1), "+
 			"(SELECT `key` FROM slugs WHERE id = 2), (SELECT name FROM posts WHERE id = 13), (SELECT COUNT(*) FROM "+
-			"post_tags), (SELECT added_later FROM posts WHERE id = 12), (SELECT COUNT(*) FROM information_schema.TABLES "+
+			"post_tags), (SELECT added_later FROM posts WHERE id = 12), (SELECT COUNT(*) FROM "+
+			"information_schema.TABLES "+
 			"WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE ?), (SELECT COUNT(*) FROM cmsjobs_backup_restores)",
 			swap.Prefix+"%").Scan(&name, &slug, &page, &other, &tags, &added, &left, &journal); err != nil ||
-			name != "title; '11'" || slug != "twelve" || page != "today" || other != "today" || tags != 3 || added != 7 ||
+			name != "title; '11'" || slug != "twelve" || page != "today" || other != "today" || tags != 3 ||
+			added != 7 ||
 			left != 0 || journal != 0 {
-			t.Errorf("%q %q %q %q, %d tags, %d, %d tables and %d entries left over, %v", name, slug, page, other, tags, added,
+			t.Errorf("%q %q %q %q, %d tags, %d, %d tables and %d entries left over, %v", name, slug, page, other, tags,
+				added,
 				left, journal, err)
 		}
-		if _, err := h.Post(t.Context(), restore.PostRequest{Backup: b, ID: 999}, nil); !errors.Is(err, restore.ErrNoPost) {
+		if _, err := h.Post(t.Context(), restore.PostRequest{Backup: b, ID: 999}, nil); !errors.Is(err,
+			restore.ErrNoPost) {
 			t.Errorf("a post that is not there: %v", err)
 		}
 	})

@@ -89,8 +89,9 @@ func newKillSite(t *testing.T, engine jobstest.Engine) *killSite {
 	s.fill(t, 1)
 	_, b := s.backup(t, s.handler(t))
 	s.backupID = b.ID
-	s.MustExec("CREATE TABLE kept (id INT PRIMARY KEY, parent INT, CONSTRAINT kept_parent_foreign FOREIGN KEY (parent) " +
-		"REFERENCES t_2 (id))")
+	s.MustExec(
+		"CREATE TABLE kept (id INT PRIMARY KEY, parent INT, CONSTRAINT kept_parent_foreign FOREIGN KEY (parent) " +
+			"REFERENCES t_2 (id))")
 	return s
 }
 
@@ -120,7 +121,8 @@ func (s *killSite) state(t *testing.T) int {
 	var versions []int
 	for i := range killTables {
 		var least, most, rows int
-		if err := s.QueryRow(fmt.Sprintf("SELECT MIN(version), MAX(version), COUNT(*) FROM t_%d", i)).Scan(&least, &most,
+		if err := s.QueryRow(fmt.Sprintf("SELECT MIN(version), MAX(version), COUNT(*) FROM t_%d", i)).Scan(&least,
+			&most,
 			&rows); err != nil {
 			t.Fatal(err)
 		}
@@ -163,7 +165,8 @@ func (s *killSite) constraints(t *testing.T) {
 		t.Errorf("%d foreign keys, %d triggers, %d tables left over, %v", keys, triggers, left, err)
 	}
 	if err := s.Select(&bad, "SELECT CONCAT(TABLE_NAME, ' ', CONSTRAINT_NAME, ' ', REFERENCED_TABLE_NAME) FROM "+
-		"information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = DATABASE() AND NOT (REFERENCED_TABLE_NAME "+
+		"information_schema.REFERENTIAL_CONSTRAINTS WHERE CONSTRAINT_SCHEMA = DATABASE() AND NOT "+
+		"(REFERENCED_TABLE_NAME "+
 		"LIKE 't\\_%' AND CONSTRAINT_NAME = CONCAT(TABLE_NAME, '_parent_foreign'))"); err != nil || len(bad) > 0 {
 		t.Errorf("foreign keys: %q, %v", bad, err)
 	}

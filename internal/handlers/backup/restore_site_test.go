@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,7 +22,8 @@ import (
 func TestASQLiteSiteIsRestoredInPlace(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	s := newSite(t, jobstest.SQLite)
-	s.MustExec("CREATE TABLE notes (id INTEGER PRIMARY KEY AUTOINCREMENT, post INTEGER REFERENCES posts (id), title TEXT, " +
+	s.MustExec("CREATE TABLE notes (id INTEGER PRIMARY KEY AUTOINCREMENT, post INTEGER REFERENCES posts (id), title " +
+		"TEXT, " +
 		"upper_title TEXT AS (UPPER(title)) STORED)")
 	s.MustExec("CREATE INDEX notes_title ON notes (title)")
 	s.MustExec("CREATE VIEW loud AS SELECT upper_title FROM notes")
@@ -34,7 +36,12 @@ func TestASQLiteSiteIsRestoredInPlace(t *testing.T) {
 	s.MustExec("DROP INDEX notes_title")
 	s.write(t, "a.txt", "changed")
 	q := restore.Request{Backup: b, Database: true, Files: true, SkipSafety: true}
-	q.Confirm = h.Token(q)
+	plan, err := h.Plan(t.Context(), q, nil)
+	if err != nil || !slices.Contains(plan.Kept, "cmsjobs_backups") || !slices.Contains(plan.Tables,
+		restore.TableChange{Name: "posts", RowsNow: 0, RowsBackup: 300}) {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	q.Confirm = plan.Token
 	done, err := h.Restore(t.Context(), q, nil)
 	if err != nil || len(done.Problems) > 0 {
 		t.Fatalf("%+v, %v", done.Problems, err)
@@ -43,7 +50,8 @@ func TestASQLiteSiteIsRestoredInPlace(t *testing.T) {
 	var loud string
 	if err := s.QueryRow(`SELECT (SELECT COUNT(*) FROM posts), (SELECT COUNT(*) FROM cmsjobs_backups),
 		(SELECT COUNT(*) FROM sqlite_schema WHERE name IN ('notes_title', 'loud', 'cleans')),
-		(SELECT COUNT(*) FROM sqlite_schema WHERE name LIKE 'cmsjobs_swap%'), (SELECT upper_title FROM loud)`).Scan(&posts,
+		(SELECT COUNT(*) FROM sqlite_schema WHERE name LIKE 'cmsjobs_swap%'), (SELECT upper_title FROM loud)`).Scan(
+		&posts,
 		&known, &objects, &left, &loud); err != nil || posts != 300 || known != 1 || objects != 3 || left != 0 ||
 		loud != "FIRST" {
 		t.Errorf("%d posts, %d backups, %d objects, %d left over, %q, %v", posts, known, objects, left, loud, err)
@@ -216,7 +224,8 @@ func TestATortureDatabaseIsRestoredInPlace(t *testing.T) {
 				t.Error(difference)
 			}
 			for i, table := range was.Tables {
-				if table.Name != "cache" && (is.Tables[i].Rows != table.Rows || is.Tables[i].Checksum != table.Checksum) {
+				if table.Name != "cache" &&
+					(is.Tables[i].Rows != table.Rows || is.Tables[i].Checksum != table.Checksum) {
 					t.Errorf("the table %s has other rows: %d, had %d", table.Name, is.Tables[i].Rows, table.Rows)
 				}
 			}

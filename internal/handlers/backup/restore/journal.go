@@ -72,7 +72,8 @@ func (r *Restorer) begin(ctx context.Context, q Request, safety string) (*entry,
 	}
 	db := r.config.DB
 	_, err = db.ExecContext(ctx, db.Rebind("INSERT INTO cmsjobs_backup_restores (id, backup_id, host, phase, "+
-		"started_at, detail) VALUES (?, ?, ?, ?, "+database.Of(db).Millis+", ?)"), e.ID, e.Backup, e.Host, e.Phase, e.Text)
+		"started_at, detail) VALUES (?, ?, ?, ?, "+database.Of(db).Millis+", ?)"), e.ID, e.Backup, e.Host, e.Phase,
+		e.Text)
 	if err != nil {
 		return nil, fmt.Errorf("writing down that the restore begins: %w", err)
 	}
@@ -93,7 +94,8 @@ func (r *Restorer) enter(ctx context.Context, e *entry, next phase) error {
 		return err
 	}
 	db := r.config.DB
-	result, err := db.ExecContext(ctx, db.Rebind("UPDATE cmsjobs_backup_restores SET phase = ?, detail = ? WHERE id = ?"),
+	result, err := db.ExecContext(ctx,
+		db.Rebind("UPDATE cmsjobs_backup_restores SET phase = ?, detail = ? WHERE id = ?"),
 		e.Phase, e.Text, e.ID)
 	if err != nil {
 		return fmt.Errorf("writing down how far the restore came: %w", err)

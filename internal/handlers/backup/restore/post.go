@@ -77,7 +77,8 @@ func (r *Restorer) Post(ctx context.Context, q PostRequest, progress func(catalo
 		rows = append(rows, t)
 		request.Tables = append(request.Tables, t.Table)
 	}
-	ctx, unlock, err := r.config.Locks.Exclusive(ctx, fmt.Sprintf("the restore of the post %d of %s", q.ID, q.Backup.ID))
+	ctx, unlock, err := r.config.Locks.Exclusive(ctx, fmt.Sprintf("the restore of the post %d of %s", q.ID,
+		q.Backup.ID))
 	if err != nil {
 		return post, err
 	}
@@ -101,7 +102,8 @@ func (q PostRequest) token() string {
 }
 
 // prepareRows settles what was before, judges the origin, and copies the archive.
-func (r *Restorer) prepareRows(ctx context.Context, q *Request, progress func(catalog.Step)) (remove func(), err error) {
+func (r *Restorer) prepareRows(ctx context.Context, q *Request, progress func(catalog.Step)) (remove func(),
+	err error) {
 	earlier, err := r.settle(ctx, Settle)
 	r.tell(ctx, earlier)
 	if err != nil {

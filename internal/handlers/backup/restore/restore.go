@@ -106,7 +106,8 @@ func (r *Restorer) prepare(ctx context.Context, q Request, progress func(catalog
 	if q.SkipSafety || !q.inPlaceDatabase() && !q.inPlaceFiles() {
 		return nil
 	}
-	report, err := r.config.Safety(ctx, "before restoring "+q.Backup.ID, q.inPlaceDatabase(), q.inPlaceFiles(), progress)
+	report, err := r.config.Safety(ctx, "before restoring "+q.Backup.ID, q.inPlaceDatabase(), q.inPlaceFiles(),
+		progress)
 	done.Safety = &report
 	if err != nil {
 		return fmt.Errorf("the backup before the restore failed: %w", err)

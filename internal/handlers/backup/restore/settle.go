@@ -231,7 +231,8 @@ func (r *Restorer) seen(ctx context.Context, e *entry) (bool, error) {
 // rest did not follow yet. It is cheap.
 func (r *Restorer) Half(ctx context.Context) (bool, error) {
 	var n int
-	err := r.config.DB.GetContext(ctx, &n, r.config.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_backup_restores WHERE phase "+
+	err := r.config.DB.GetContext(ctx, &n, r.config.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_backup_restores WHERE "+
+		"phase "+
 		"IN (?, ?)"), ready, exchanged)
 	return n > 0, err
 }

@@ -91,8 +91,9 @@ func (m *MySQL) addKeys(ctx context.Context, s *Set) (problems []string, err err
 			continue
 		case k.Kept:
 			if err := m.alter(ctx, k.Table, "ADD "+k.Clause); err != nil {
-				problems = append(problems, fmt.Sprintf("the table %s stayed, and its foreign key %s does not fit what "+
-					"was restored: %v", k.Table, k.Name, err))
+				problems = append(problems,
+					fmt.Sprintf("the table %s stayed, and its foreign key %s does not fit what "+
+						"was restored: %v", k.Table, k.Name, err))
 			}
 			continue
 		}

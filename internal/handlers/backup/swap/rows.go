@@ -26,7 +26,8 @@ func (m *MySQL) Text(ctx context.Context, s *Set, r Rows, column string) (text s
 	if !loaded {
 		return "", sql.ErrNoRows
 	}
-	err = m.conn.QueryRowContext(ctx, "SELECT "+quoted(column)+" FROM "+quoted(staged)+" WHERE "+r.Where, r.ID).Scan(&text)
+	err = m.conn.QueryRowContext(ctx, "SELECT "+quoted(column)+" FROM "+quoted(staged)+" WHERE "+r.Where, r.ID).Scan(
+		&text)
 	return text, err
 }
 
@@ -80,7 +81,8 @@ func (m *MySQL) TakeRows(ctx context.Context, s *Set, rows []Rows) (err error) {
 		}
 		list := strings.Join(columns, ", ")
 		for _, statement := range []string{"DELETE FROM " + quoted(r.Table) + " WHERE " + r.Where,
-			"INSERT INTO " + quoted(r.Table) + " (" + list + ") SELECT " + list + " FROM " + quoted(s.Staged()[r.Table]) +
+			"INSERT INTO " + quoted(r.Table) + " (" + list + ") SELECT " + list + " FROM " +
+				quoted(s.Staged()[r.Table]) +
 				" WHERE " + r.Where} {
 			if _, err := tx.ExecContext(ctx, statement, r.ID); err != nil {
 				return fmt.Errorf("restoring rows of %s: %w", r.Table, err)

@@ -57,9 +57,11 @@ type sqliteObject struct {
 // takeAll takes tables with their rows, then what belongs to them, then views.
 func takeAll(ctx context.Context, conn *sqlx.Conn, wanted func(string) bool) error {
 	var all []sqliteObject
-	if err := conn.SelectContext(ctx, &all, "SELECT type, name, tbl_name, sql FROM restored.sqlite_schema WHERE sql IS "+
-		"NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' THEN 2 "+
-		"WHEN 'view' THEN 3 ELSE 4 END"); err != nil {
+	if err := conn.SelectContext(ctx, &all,
+		"SELECT type, name, tbl_name, sql FROM restored.sqlite_schema WHERE sql IS "+
+			"NOT NULL AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY CASE type WHEN 'table' THEN 1 WHEN 'index' "+
+			"THEN 2 "+
+			"WHEN 'view' THEN 3 ELSE 4 END"); err != nil {
 		return fmt.Errorf("reading the database of the backup: %w", err)
 	}
 	for _, o := range all {
@@ -104,7 +106,8 @@ func take(ctx context.Context, conn *sqlx.Conn, o sqliteObject) error {
 // takeSequence takes the last number of AUTOINCREMENT.
 func takeSequence(ctx context.Context, conn *sqlx.Conn, table string) error {
 	var n int
-	if err := conn.GetContext(ctx, &n, "SELECT COUNT(*) FROM restored.sqlite_schema WHERE name = 'sqlite_sequence'"); err !=
+	if err := conn.GetContext(ctx, &n,
+		"SELECT COUNT(*) FROM restored.sqlite_schema WHERE name = 'sqlite_sequence'"); err !=
 		nil || n == 0 {
 		return err
 	}
