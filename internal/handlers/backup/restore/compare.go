@@ -21,10 +21,10 @@ func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.M
 	}
 	options := dump.Options{Tables: q.Tables, Exclude: func(table string) bool { return !q.replaces(r, table) }}
 	if staged != nil {
+		if len(staged) == 0 {
+			return nil, nil
+		}
 		options = dump.Options{Tables: slices.Collect(maps.Values(staged))}
-	}
-	if staged != nil && len(staged) == 0 {
-		return nil, nil
 	}
 	is, err := dump.MySQL(ctx, r.targetDSN(q), options, func(dump.Part, string, []byte) error { return nil })
 	if err != nil {
@@ -35,6 +35,9 @@ func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.M
 		restored[t.Name] = t
 	}
 	for _, w := range m.Dump.Tables {
+		if w.Empty || !q.replaces(r, w.Name) {
+			continue
+		}
 		name := w.Name
 		if staged != nil {
 			name = staged[name]
@@ -43,11 +46,15 @@ func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.M
 		if !there && staged != nil && !dump.HoldsRows(w.Engine) { // it is made after the exchange
 			continue
 		}
-		same := there && g.Rows == w.Rows && (g.Checksum == w.Checksum || !dump.SumsComparable(*m.Dump, is, w.Name))
-		if !w.Empty && q.replaces(r, w.Name) && !same {
-			problems = append(problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the "+
-				"backup", w.Name, g.Rows, w.Rows))
+		if !there || !sameRows(w, g, dump.SumsComparable(*m.Dump, is, w.Name)) {
+			problems = append(problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup",
+				w.Name,
+				g.Rows, w.Rows))
 		}
 	}
 	return problems, nil
+}
+
+func sameRows(was, is dump.Table, sums bool) bool {
+	return is.Rows == was.Rows && (is.Checksum == was.Checksum || !sums)
 }

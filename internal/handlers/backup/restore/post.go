@@ -104,17 +104,8 @@ func (q PostRequest) token() string {
 // prepareRows settles what was before, judges the origin, and copies the archive.
 func (r *Restorer) prepareRows(ctx context.Context, q *Request, progress func(catalog.Step)) (remove func(),
 	err error) {
-	earlier, err := r.settle(ctx, Settle)
-	r.tell(ctx, earlier)
-	if err != nil {
+	if err := errors.Join(r.settleEarlier(ctx), r.judgeOrigin(ctx, q)); err != nil {
 		return nil, err
-	}
-	if q.Backup.Origin, err = r.config.Catalog.OriginOf(ctx, q.Backup.File); err != nil {
-		return nil, err
-	}
-	if text := q.Backup.Untrusted(); text != "" && !q.TrustUnknown {
-		return nil, fmt.Errorf("%w: %s. If you know where it comes from, restore it with --trust-unknown", ErrUntrusted,
-			text)
 	}
 	q.Backup, remove, err = r.stage(ctx, q.Backup, progress)
 	return remove, err

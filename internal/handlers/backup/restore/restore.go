@@ -46,9 +46,7 @@ func (r *Restorer) Restore(ctx context.Context, q Request, progress func(catalog
 		return done, err
 	}
 	defer unlock()
-	earlier, err := r.settle(ctx, Settle)
-	r.tell(ctx, earlier)
-	if err != nil {
+	if err := r.settleEarlier(ctx); err != nil {
 		return done, fmt.Errorf("nothing was changed: %w", err)
 	}
 	if q.Begin != nil { // the confirmation works once
@@ -57,12 +55,8 @@ func (r *Restorer) Restore(ctx context.Context, q Request, progress func(catalog
 		}
 	}
 	defer r.config.Working()()
-	if q.Backup.Origin, err = r.config.Catalog.OriginOf(ctx, q.Backup.File); err != nil {
-		return done, err
-	}
-	if text := q.Backup.Untrusted(); text != "" && !q.TrustUnknown {
-		return done, fmt.Errorf("nothing was changed: %w: %s. If you know where it comes from, restore it with "+
-			"--trust-unknown", ErrUntrusted, text)
+	if err := r.judgeOrigin(ctx, &q); err != nil {
+		return done, fmt.Errorf("nothing was changed: %w", err)
 	}
 	staged, remove, err := r.stage(ctx, q.Backup, progress)
 	if err != nil {
@@ -84,6 +78,25 @@ func (r *Restorer) Restore(ctx context.Context, q Request, progress func(catalog
 		r.keepKey(ctx, q)
 	}
 	return done, err
+}
+
+// settleEarlier brings a restore that died to its end.
+func (r *Restorer) settleEarlier(ctx context.Context) error {
+	earlier, err := r.settle(ctx, Settle)
+	r.tell(ctx, earlier)
+	return err
+}
+
+// judgeOrigin refuses a backup of unknown origin, unless the request allows it.
+func (r *Restorer) judgeOrigin(ctx context.Context, q *Request) (err error) {
+	if q.Backup.Origin, err = r.config.Catalog.OriginOf(ctx, q.Backup.File); err != nil {
+		return err
+	}
+	if text := q.Backup.Untrusted(); text != "" && !q.TrustUnknown {
+		return fmt.Errorf("%w: %s. If you know where it comes from, restore it with --trust-unknown", ErrUntrusted,
+			text)
+	}
+	return nil
 }
 
 // prepare does all that can fail before anything is touched.

@@ -86,30 +86,22 @@ func (r *Restorer) settle(ctx context.Context, how How) (all []Settled, err erro
 	return all, nil
 }
 
-func (r *Restorer) settleOne(ctx context.Context, e *entry, how How) (Settled, error) {
-	s := Settled{Backup: e.Backup}
-	is, err := r.happened(ctx, e)
-	if err != nil {
+func (r *Restorer) settleOne(ctx context.Context, e *entry, how How) (s Settled, err error) {
+	s.Backup = e.Backup
+	if s.Restored, err = r.happened(ctx, e); err != nil {
 		return s, err
 	}
 	switch {
-	case is && how == Undo && e.detail.Safety != "":
-		return s, fmt.Errorf("%w; what was there before is the backup %s", ErrExchanged, e.detail.Safety)
-	case is && how == Undo:
-		return s, ErrExchanged
-	case !is && how == Finish && e.Phase != ready:
-		return s, ErrNotLoaded
-	case !is && how == Finish && e.detail.Engine != "":
-		if is, err = r.exchangeLate(ctx, e); err != nil {
+	case s.Restored && how == Undo:
+		return s, tooLate(e)
+	case !s.Restored && how == Finish:
+		if err := r.exchangeLate(ctx, e); err != nil {
 			return s, err
 		}
-	case !is && how == Finish:
-		is = true
-	}
-	if !is {
+		s.Restored = true
+	case !s.Restored:
 		return s, r.undo(ctx, e)
 	}
-	s.Restored = true
 	if e.Phase != published {
 		if err := r.enter(ctx, e, exchanged); err != nil {
 			return s, err
@@ -119,16 +111,26 @@ func (r *Restorer) settleOne(ctx context.Context, e *entry, how How) (Settled, e
 	return s, err
 }
 
+// tooLate says that a restore cannot be rolled back any more, and what can be done.
+func tooLate(e *entry) error {
+	if e.detail.Safety == "" {
+		return ErrExchanged
+	}
+	return fmt.Errorf("%w; what was there before is the backup %s", ErrExchanged, e.detail.Safety)
+}
+
 // exchangeLate exchanges what a process that died had loaded.
-func (r *Restorer) exchangeLate(ctx context.Context, e *entry) (bool, error) {
+func (r *Restorer) exchangeLate(ctx context.Context, e *entry) error {
 	p, err := r.placeOf(e)
-	if err != nil {
-		return false, err
+	switch {
+	case err != nil:
+		return err
+	case e.Phase != ready || p != nil && !p.late():
+		return ErrNotLoaded
+	case p == nil:
+		return nil
 	}
-	if !p.late() {
-		return false, ErrNotLoaded
-	}
-	return true, p.exchange(ctx)
+	return p.exchange(ctx)
 }
 
 // happened says whether the exchange did. It first ends what a dead process left running.
