@@ -175,6 +175,13 @@ func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort
 	}
 	defer closeIt()
 	onAbort(w.Abort)
+	if h := r.Handlers.Backup; h != nil {
+		h.SettleQuietly(ctx)
+		if !o.Once && !o.StopWhenEmpty {
+			stop := settling(ctx, h.SettleQuietly)
+			defer stop()
+		}
+	}
 	if !o.Once && !o.StopWhenEmpty { // those end before anything new comes
 		stop, err := r.watchFeed(ctx)
 		if err != nil {

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/config"
@@ -42,6 +43,9 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 	}
 	if r.writes != nil {
 		c.Source, c.Workers = writing{r.Store, r.writes}, writing{r.Store, r.writes}
+	}
+	if r.Handlers.Backup != nil {
+		c.Workers = pausing{c.Workers, r.Handlers.Backup.Half, c.Queues}
 	}
 	closeIt = func() {}
 	ears, err := wake.Listen(r.WakeDir, c.Queues...)
@@ -142,4 +146,48 @@ func (s writing) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.Control
 	o, err := s.Store.Heartbeat(ctx, w)
 	s.note(ctx, "the worker's heartbeat", err)
 	return o, err
+}
+
+// pausing keeps a worker from new jobs while a restore has exchanged the tables of the
+// site, and files or views did not follow yet.
+type pausing struct {
+	jobs.WorkerRegistry
+	half   func(context.Context) (bool, error)
+	queues []string
+}
+
+// Heartbeat implements jobs.WorkerRegistry.
+func (p pausing) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
+	o, err := p.WorkerRegistry.Heartbeat(ctx, w)
+	if err != nil {
+		return o, err
+	}
+	if half, err := p.half(ctx); err != nil || half {
+		o.Paused = p.queues
+		return o, err
+	}
+	return o, nil
+}
+
+// settleEvery is how often a worker looks for a restore whose process died. It is longer
+// than the lock of one that still runs.
+const settleEvery = time.Minute
+
+// settling brings such a restore to its end beside the worker, until stop is called.
+func settling(ctx context.Context, settle func(context.Context)) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var done sync.WaitGroup
+	done.Go(func() {
+		tick := time.NewTicker(settleEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				settle(ctx)
+			}
+		}
+	})
+	return func() { cancel(); done.Wait() }
 }

@@ -30,7 +30,7 @@ func (a *commandLine) backupCommand() *cobra.Command {
 			"latest --database --dry-run"}
 	c.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(),
 		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupSweepCommand(), a.backupKeyCommand(),
-		a.backupRestoreCommand())
+		a.backupRestoreCommand(), a.backupContentsCommand(), a.backupExtractCommand(), a.backupCompareCommand())
 	return c
 }
 

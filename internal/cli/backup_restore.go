@@ -20,18 +20,33 @@ import (
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
 	var q restore.Request
 	var from, into string
-	var dry, everything bool
+	var dry, everything, finish, undo bool
+	var post int64
 	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup",
-		Args: cobra.ExactArgs(1),
+		Args: cobra.MaximumNArgs(1),
 		Long: `Shows what would change and a confirmation word. Nothing changes without --confirm WORD. Before
 that, the whole archive is copied and checked, and a backup of what is there now is made. A
 backup that this installation never made (the plan says so), one whose newest verification
 failed, and files that a web server could execute (.php, .htaccess …) are restored only with
---allow-failed.`,
+--trust-unknown, --allow-failed or --allow-executable.
+
+Everything is loaded beside the site and exchanged at once. A restore that was killed leaves the
+site as it was or as the backup; doctor says which. --undo removes what it loaded, --finish does
+what remains. The next start of the service and the next backup do the nearer of the two.`,
 		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files " +
 			"--paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into " +
-			"mysql://user@host/copy",
+			"mysql://user@host/copy\n  cmsjobs backup restore latest --post 12",
 		RunE: func(c *cobra.Command, args []string) error {
+			if finish || undo {
+				return a.settleRestore(c, args, finish)
+			}
+			if len(args) == 0 {
+				return app.Usagef("name the backup: its id, or latest")
+			}
+			if post > 0 {
+				return a.restorePost(c, restore.PostRequest{ID: post, Confirm: q.Confirm, TrustUnknown: q.TrustUnknown,
+					AllowFailed: q.AllowFailed}, args[0], from)
+			}
 			if everything {
 				q.Database, q.Files = true, true
 			}
@@ -72,7 +87,45 @@ failed, and files that a web server could execute (.php, .htaccess …) are rest
 		"archive is still the one that was made")
 	f.StringVar(&from, "from", "", "the destination to read from")
 	f.BoolVar(&dry, "dry-run", false, "only show what would change")
+	f.Int64Var(&post, "post", 0, "only the blog post of this number, with its address, meta data, categories, tags "+
+		"and translations")
+	c.MarkFlagsMutuallyExclusive("post", "everything")
+	c.MarkFlagsMutuallyExclusive("post", "database")
+	c.MarkFlagsMutuallyExclusive("post", "files")
+	f.BoolVar(&finish, "finish", false, "finish a restore that was killed")
+	f.BoolVar(&undo, "undo", false, "roll back a restore that was killed")
+	c.MarkFlagsMutuallyExclusive("finish", "undo")
 	return c
+}
+
+// settleRestore brings a restore that was killed to its end.
+func (a *commandLine) settleRestore(c *cobra.Command, args []string, finish bool) error {
+	if len(args) > 0 {
+		return app.Usagef("--finish and --undo take the restore that did not finish: name no backup")
+	}
+	how := restore.Undo
+	if finish {
+		how = restore.Finish
+	}
+	return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+		all, err := h.Settle(ctx, how)
+		cells := make([][]string, len(all))
+		for i, s := range all {
+			end := "as it was before"
+			if s.Restored {
+				end = "as the backup"
+			}
+			cells[i] = []string{s.Backup, end, strings.Join(s.Problems, "; ")}
+		}
+		if all == nil {
+			all = []restore.Settled{}
+		}
+		nothing := "Every restore came to its end."
+		if err != nil {
+			nothing = ""
+		}
+		return errors.Join(a.list(all, []string{"BACKUP", "THE SITE IS", "PROBLEMS"}, cells, nothing), err)
+	})
 }
 
 func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q restore.Request, id, from string,
@@ -161,4 +214,36 @@ func (a *commandLine) printPlan(p restore.Plan) error {
 	}
 	_, err := fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
 	return err
+}
+
+// restorePost shows what a backup has of a post, and brings it back once that is confirmed.
+func (a *commandLine) restorePost(c *cobra.Command, q restore.PostRequest, id, from string) error {
+	return a.withBackups(c, func(ctx context.Context, h *backup.Handler) (err error) {
+		if q.Backup, err = a.findBackup(ctx, h, catalog.Wanted{ID: id, Destination: from, Database: true}); err != nil {
+			return err
+		}
+		progress, end := a.backupProgress()
+		post, err := h.Post(ctx, q, progress)
+		end()
+		if err != nil {
+			return err
+		}
+		cells := make([][]string, len(post.Tables))
+		for i, t := range post.Tables {
+			cells[i] = []string{t.Name, strconv.FormatInt(t.RowsNow, 10), strconv.FormatInt(t.RowsBackup, 10)}
+		}
+		if !a.global.json {
+			fmt.Fprintf(a.out, "Post %d of %s: %s\n", post.ID, post.Backup, display.Printable(post.Title))
+		}
+		if err := a.list(post, []string{"TABLE", "ROWS BEFORE", "ROWS IN THE BACKUP"}, cells, ""); err != nil ||
+			a.global.json {
+			return err
+		}
+		if post.Restored {
+			_, err = fmt.Fprintln(a.out, "It was restored.")
+			return err
+		}
+		_, err = fmt.Fprintf(a.out, "Nothing was changed. To do it: --confirm %s\n", post.Token)
+		return err
+	})
 }

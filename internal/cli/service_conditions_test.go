@@ -273,8 +273,11 @@ func (l *conditionsLab) whileWorking() []provocation {
 		// with no_backup: a new backup is verified
 		{name: conditions.VerificationOld, provoke: func() {}, restore: func() {}},
 		{name: conditions.RestoreUnfinished, provoke: func() {
-			l.lock("unfinished restore", "the restore of 20260101-000000")
-		}, restore: func() { l.unlock("unfinished restore") }},
+			// It cannot be rolled back: one of its folders is not configured any more.
+			l.exec("INSERT INTO cmsjobs_backup_restores (id, backup_id, host, phase, started_at, detail) VALUES ('lab', "+
+				"'20260101-000000', 'gone', 'loading', ?, ?)", time.Now().UnixMilli(),
+				`{"files":["gone"],"set":{"id":"lab"}}`)
+		}, restore: func() { l.exec("DELETE FROM cmsjobs_backup_restores") }},
 		{name: conditions.WritesFailing, provoke: func() {
 			l.exec("ALTER TABLE cmsjobs_processes RENAME TO cmsjobs_lost")
 		}, restore: func() { l.exec("ALTER TABLE cmsjobs_lost RENAME TO cmsjobs_processes") }},

@@ -46,7 +46,7 @@ type Backups struct {
 	// verifications are wanted.
 	LastComplete, LastVerification time.Time
 	Verifications                  bool
-	Unfinished                     string   // the restore that did not finish
+	Unfinished                     string   // what is known of a restore that did not finish
 	TempDatabases                  []string // databases or files of verifications, while none runs
 }
 

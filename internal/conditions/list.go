@@ -157,9 +157,10 @@ func safetyList() []Definition {
 			Limit:    duration(8 * 24 * time.Hour), Setting: "backup.alert_unverified",
 			Fix: "Run `cmsjobs backup verify`", Page: "/admin/backups"},
 		{Name: RestoreUnfinished, Severity: Failing, Slow: true, Title: "A restore did not finish",
-			Measured: "a restore ended without saying so; tables may be half old and half new",
-			Fix:      "Repeat the restore (`cmsjobs backup restore ID`), or restore the backup that was made before it",
-			Page:     "/admin/backups"},
+			Measured: "a restore neither succeeded nor was rolled back, and its process is dead",
+			Fix: "Run `cmsjobs backup restore --undo`, or `--finish` where the detail says that tables were " +
+				"exchanged",
+			Page: "/admin/backups"},
 		{Name: TempDatabasesLeft, Severity: Warning, Slow: true, Lasting: true, Title: "Temporary databases are left " +
 			"over", Measured: "databases or files of a verification are still there after LIMIT",
 			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the " +

@@ -243,7 +243,7 @@ func (l *look) backups(ctx context.Context) {
 	}
 	l.set(RestoreUnfinished, reading{})
 	if b.Unfinished != "" {
-		l.set(RestoreUnfinished, holds("%s ended without finishing; tables may be half old and half new", b.Unfinished))
+		l.set(RestoreUnfinished, holds("%s", b.Unfinished))
 	}
 	l.set(TempDatabasesLeft, reading{})
 	if len(b.TempDatabases) > 0 {

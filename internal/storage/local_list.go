@@ -58,6 +58,7 @@ func (l *Local) walk(ctx context.Context, folder, prefix string, wanted sort, yi
 		}
 		key := path.Join(folder, e.Name())
 		switch {
+		case e.IsDir() && strings.HasPrefix(e.Name(), tempPrefix): // what Stage wrote
 		case e.IsDir():
 			under := key + "/"
 			if strings.HasPrefix(under, prefix) || strings.HasPrefix(prefix, under) {

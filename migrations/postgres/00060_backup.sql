@@ -65,7 +65,21 @@ CREATE TABLE cmsjobs_backup_index (
   PRIMARY KEY (destination, object_key)
 );
 
+-- Restores of the site that have neither succeeded nor been rolled back: usually
+-- none. A row is written before the first change. phase is loading, ready, exchanged,
+-- published or undoing; detail says, as JSON, what was loaded beside the site and what
+-- follows.
+CREATE TABLE cmsjobs_backup_restores (
+  id VARCHAR(32) NOT NULL PRIMARY KEY,
+  backup_id VARCHAR(191) NOT NULL,
+  host VARCHAR(191) NOT NULL,
+  phase VARCHAR(16) NOT NULL,
+  started_at BIGINT NOT NULL,
+  detail TEXT NOT NULL
+);
+
 -- +goose Down
+DROP TABLE cmsjobs_backup_restores;
 DROP TABLE cmsjobs_backup_index;
 DROP TABLE cmsjobs_backup_keys;
 DROP TABLE cmsjobs_backup_locks;

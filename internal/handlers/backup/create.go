@@ -19,6 +19,7 @@ var ErrPartial = errors.New("the backup is partial")
 // Create makes a backup, stores it, verifies it and prunes older ones. The
 // error says why it is not complete; the report is filled in either case.
 func (h *Handler) Create(ctx context.Context, request Request, progress func(catalog.Step)) (catalog.Report, error) {
+	h.SettleQuietly(ctx) // half a restore is no state to save
 	r := h.newRun(request, progress)
 	ctx, unlock, err := h.locks.Exclusive(ctx, "the backup "+r.report.ID)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/browse"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
@@ -132,6 +133,7 @@ type Handler struct {
 	*verify.Verifier
 	*restore.Restorer
 	*health.Checker
+	*browse.Browser
 	c     Config
 	locks *lock.Table
 }
@@ -154,7 +156,7 @@ func New(c Config) (*Handler, error) {
 		Logger: c.Logger})
 	verifier := verify.New(verify.Config{Catalog: known, Temporary: keeper, Identities: o.Identities, Level: o.Verify,
 		Budget: o.VerifyBudget, MaxBytes: o.VerifyMaxBytes, Working: c.Working, Now: c.Now})
-	h := &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, c: c, locks: locks}
+	h := &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, Browser: browse.New(known), c: c, locks: locks}
 	h.Checker = health.New(health.Config{Catalog: known, Temporary: keeper, Limits: o.Health, Database: c.DSN != "",
 		Files: len(c.Files) > 0, Now: c.Now})
 	h.Restorer = restore.New(restore.Config{DSN: c.DSN, JobsTable: c.Site.JobsTable(), DB: c.DB, Files: c.Files,

@@ -32,6 +32,13 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
+	if args := os.Getenv(restoreChildEnv); args != "" {
+		if err := restoreChild(strings.Split(args, "|")); err != nil {
+			fmt.Println("error", err)
+			os.Exit(1)
+		}
+		return
+	}
 	os.Exit(m.Run())
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/swap"
 )
 
 // addDatabase packs the dump, piece by piece, as it comes.
@@ -36,7 +37,7 @@ func (r *run) addDatabase(ctx context.Context) error {
 	}
 	options := dump.Options{
 		Tables: r.request.Tables, Throttle: r.c.Options.Throttle,
-		Exclude: r.tablesIn(r.c.Options.ExcludeTables), Empty: r.emptied,
+		Exclude: r.excluded, Empty: r.emptied,
 		Progress: func(table string, rows, n int64) {
 			r.moved()
 			r.progress(catalog.Step{Done: n, Total: r.total, Note: fmt.Sprintf("database: %s, %d rows so far", table,
@@ -100,6 +101,12 @@ const ledgerPrefix = "cmsjobs_backup"
 func (h *Handler) emptied(table string) bool {
 	return strings.HasPrefix(table, ledgerPrefix) || h.tablesIn(h.c.Options.EmptyTables)(table) ||
 		!h.c.Options.WithSecrets && h.tablesIn(SecretTables)(table)
+}
+
+// excluded says whether a table is left out: as the options say, or as it is what a
+// restore loads beside the live tables.
+func (h *Handler) excluded(table string) bool {
+	return swap.Temporary(table) || h.tablesIn(h.c.Options.ExcludeTables)(table)
 }
 
 // tablesIn knows the tables of a list of patterns without the CMS's prefix.

@@ -5,10 +5,12 @@ import (
 	"os"
 )
 
-// PieceLoader restores the pieces of a dump, in order. Close reports what is missing.
+// PieceLoader restores the pieces of a dump, in order. Close reports what is missing;
+// Abort ends a restore that is not to be kept.
 type PieceLoader interface {
 	Load(part Part, table string, piece []byte) error
 	Close() error
+	Abort() error
 }
 
 // FileLoader joins the pieces of a dump that is a file.
@@ -28,3 +30,6 @@ func (l FileLoader) Load(_ Part, _ string, piece []byte) error {
 
 // Close makes the file durable.
 func (l FileLoader) Close() error { return errors.Join(l.f.Sync(), l.f.Close()) }
+
+// Abort leaves the file as it is.
+func (l FileLoader) Abort() error { return l.f.Close() }

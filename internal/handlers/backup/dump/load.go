@@ -26,6 +26,9 @@ type LoadOptions struct {
 	// Adapt writes a statement for a server of another kind; nil leaves them as they
 	// are. Rows are not shown to it.
 	Adapt func(statement []byte) []byte
+	// Stage writes each statement, after Adapt, for other tables than it names; nil is
+	// not run. A nil Stage leaves all as they are.
+	Stage func(part Part, statement []byte) []byte
 }
 
 // Loader restores the pieces of a MySQL dump into a database: the rows of each
@@ -208,8 +211,10 @@ func (l *Loader) statement(statement []byte) error {
 		return nil
 	}
 	if l.table != "" && bytes.HasPrefix(statement, []byte("INSERT ")) {
-		l.pending.Add(1)
-		l.inserts[l.turn] <- insert{string(statement), l.alone}
+		if statement = l.staged(statement); statement != nil {
+			l.pending.Add(1)
+			l.inserts[l.turn] <- insert{string(statement), l.alone}
+		}
 		return nil
 	}
 	if l.table != "" && bytes.HasPrefix(statement, []byte("REPLACE ")) {
@@ -225,10 +230,20 @@ func (l *Loader) statement(statement []byte) error {
 	if l.options.DropDefiners && l.table == "" {
 		statement = Definer.ReplaceAll(statement, nil)
 	}
+	if statement = l.staged(statement); statement == nil {
+		return nil
+	}
 	if _, err := l.conn.ExecContext(l.ctx, string(statement)); err != nil {
 		return describe(string(statement), err)
 	}
 	return nil
+}
+
+func (l *Loader) staged(statement []byte) []byte {
+	if l.options.Stage == nil {
+		return statement
+	}
+	return l.options.Stage(l.part, statement)
 }
 
 // engineOf reads the engine from a CREATE TABLE as servers write it.
@@ -241,6 +256,18 @@ func engineOf(statement []byte) string {
 }
 
 var engineOption = regexp.MustCompile(`ENGINE=\w+`)
+
+// ErrAborted says that a restore was not to be kept.
+var ErrAborted = errors.New("the restore was aborted")
+
+// Abort stops the workers. What was restored stays as it is.
+func (l *Loader) Abort() error {
+	l.cancel(ErrAborted)
+	if err := l.Close(); !errors.Is(err, ErrAborted) && !errors.Is(err, ErrTorn) && !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}
 
 // Close waits for the last rows. It reports a dump that ends too early, if
 // nothing else went wrong before.

@@ -141,15 +141,22 @@ func postgresEnv(c *pgx.ConnConfig) []string {
 		"PGDATABASE=" + c.Database, "PGSSLMODE=" + mode, "PGCLIENTENCODING=UTF8"}
 }
 
-// PostgresLoader restores a PostgreSQL dump with psql, in one transaction.
+// PostgresLoader restores a PostgreSQL dump with psql, in one transaction. The
+// transaction is the script's own: psql --single-transaction commits what it got when
+// its input ends early, as it does when this process is killed.
 type PostgresLoader struct {
 	stdin     io.WriteCloser
 	cmd       *exec.Cmd
 	complaint bytes.Buffer
+	said      bytes.Buffer
 }
 
-// NewPostgresLoader starts psql on the database that the DSN names.
-func NewPostgresLoader(ctx context.Context, dsn string) (*PostgresLoader, error) {
+// committed is what psql says once the transaction is committed.
+const committed = "cmsjobs: committed"
+
+// NewPostgresLoader starts psql on the database that the DSN names. application is its
+// name at the server; "" is psql's own.
+func NewPostgresLoader(ctx context.Context, dsn, application string) (*PostgresLoader, error) {
 	tool, err := installed("psql")
 	if err != nil {
 		return nil, err
@@ -159,14 +166,21 @@ func NewPostgresLoader(ctx context.Context, dsn string) (*PostgresLoader, error)
 		return nil, err
 	}
 	l := &PostgresLoader{}
-	l.cmd = exec.CommandContext(ctx, tool, "--no-psqlrc", "--quiet", "--single-transaction", "--set=ON_ERROR_STOP=1",
-		"--output="+os.DevNull)
+	l.cmd = exec.CommandContext(ctx, tool, "--no-psqlrc", "--quiet", "--set=ON_ERROR_STOP=1", "--output="+os.DevNull)
 	l.cmd.Env = append(l.cmd.Environ(), postgresEnv(config)...)
+	if application != "" {
+		l.cmd.Env = append(l.cmd.Env, "PGAPPNAME="+application)
+	}
 	l.cmd.Stderr = &limited{&l.complaint, 4096}
+	l.cmd.Stdout = &limited{&l.said, 4096}
 	if l.stdin, err = l.cmd.StdinPipe(); err != nil {
 		return nil, err
 	}
-	return l, l.cmd.Start()
+	if err := l.cmd.Start(); err != nil {
+		return nil, err
+	}
+	_, err = io.WriteString(l.stdin, "BEGIN;\n")
+	return l, err
 }
 
 // Load restores one piece.
@@ -175,11 +189,23 @@ func (l *PostgresLoader) Load(_ Part, _ string, piece []byte) error {
 	return err
 }
 
-// Close waits until everything is restored, or says why it is not.
+// Abort ends without keeping anything.
+func (l *PostgresLoader) Abort() error {
+	err := l.stdin.Close()
+	_ = l.cmd.Wait() // whatever it says: nothing was committed
+	return err
+}
+
+// Close commits and waits until everything is restored, or says why it is not.
 func (l *PostgresLoader) Close() error {
+	_, sent := io.WriteString(l.stdin, "\nCOMMIT;\n\\echo "+committed+"\n")
 	closed := l.stdin.Close()
-	if err := l.cmd.Wait(); err != nil {
+	err := errors.Join(l.cmd.Wait(), sent, closed)
+	if err == nil && !strings.Contains(l.said.String(), committed) {
+		err = ErrTorn
+	}
+	if err != nil {
 		return fmt.Errorf("restoring with psql: %w: %s", err, strings.TrimSpace(l.complaint.String()))
 	}
-	return closed
+	return nil
 }

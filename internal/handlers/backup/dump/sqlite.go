@@ -113,6 +113,28 @@ func sqliteTables(ctx context.Context, db *sqlx.DB) (names []string, err error) 
 	return names, err
 }
 
+// SQLiteTables counts the rows of each table of the database that the DSN names.
+func SQLiteTables(ctx context.Context, dsn string) (_ map[string]int64, err error) {
+	db, err := sqlx.Open("sqlite", dsn)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	names, err := sqliteTables(ctx, db)
+	if err != nil {
+		return nil, err
+	}
+	tables := map[string]int64{}
+	for _, name := range names {
+		var rows int64
+		if err := db.GetContext(ctx, &rows, "SELECT COUNT(*) FROM "+quoteSQLite(name)); err != nil {
+			return nil, fmt.Errorf("counting the rows of %s: %w", name, err)
+		}
+		tables[name] = rows
+	}
+	return tables, nil
+}
+
 // SQLiteSummary checks a SQLite file and describes it.
 func SQLiteSummary(ctx context.Context, file string) (Summary, error) {
 	s := Summary{Database: "main", Charset: "UTF-8"}

@@ -30,7 +30,7 @@ func (d *dumper) table(ctx context.Context, t tableInfo) error {
 	before := d.out.bytes
 	d.out.textf("\n-- Table %s\nDROP TABLE IF EXISTS %s;\n%s;\n", commentName(t.name), quoteName(t.name), create)
 	entry := Table{Name: t.name, Engine: t.engine, Unsafe: !transactional(t.engine)}
-	if entry.Empty = d.options.Empty != nil && d.options.Empty(t.name) || !holdsRows(t.engine); !entry.Empty {
+	if entry.Empty = d.options.Empty != nil && d.options.Empty(t.name) || !HoldsRows(t.engine); !entry.Empty {
 		if err := d.rows(ctx, t, &entry); err != nil {
 			return fmt.Errorf("table %s: %w", t.name, err)
 		}
@@ -65,8 +65,8 @@ func transactional(engine string) bool {
 	return false
 }
 
-// holdsRows is false for engines whose rows live in other tables or servers.
-func holdsRows(engine string) bool {
+// HoldsRows is false for engines whose rows live in other tables or servers.
+func HoldsRows(engine string) bool {
 	switch strings.ToLower(engine) {
 	case "mrg_myisam", "federated", "blackhole", "connect", "spider":
 		return false

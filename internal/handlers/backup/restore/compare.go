@@ -3,34 +3,58 @@ package restore
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
-// compareRestored dumps what was restored into nothing and compares.
-func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.Manifest, done *Result) error {
+// compareRestored dumps what was restored into nothing and says how it differs from
+// what was saved. staged are the names under which the tables are, by their later
+// names; nil where they have those.
+func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.Manifest, staged map[string]string) (
+	problems []string, err error) {
 	if q.Backup.Engine != database.MySQL || m == nil || m.Dump == nil || m.Dump.Rows < 0 {
-		return nil
+		return nil, nil
 	}
-	is, err := dump.MySQL(ctx, r.targetDSN(q), dump.Options{Tables: q.Tables, Exclude: func(table string) bool {
-		return !q.replaces(r, table)
-	}}, func(dump.Part, string, []byte) error { return nil })
+	options := dump.Options{Tables: q.Tables, Exclude: func(table string) bool { return !q.replaces(r, table) }}
+	if staged != nil {
+		if len(staged) == 0 {
+			return nil, nil
+		}
+		options = dump.Options{Tables: slices.Collect(maps.Values(staged))}
+	}
+	is, err := dump.MySQL(ctx, r.targetDSN(q), options, func(dump.Part, string, []byte) error { return nil })
 	if err != nil {
-		return fmt.Errorf("comparing what was restored: %w", err)
+		return nil, fmt.Errorf("comparing what was restored: %w", err)
 	}
 	restored := map[string]dump.Table{}
 	for _, t := range is.Tables {
 		restored[t.Name] = t
 	}
 	for _, w := range m.Dump.Tables {
-		g, there := restored[w.Name]
-		same := there && g.Rows == w.Rows && (g.Checksum == w.Checksum || !dump.SumsComparable(*m.Dump, is, w.Name))
-		if !w.Empty && q.replaces(r, w.Name) && !same {
-			done.Problems = append(done.Problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the "+
-				"backup: the site writes already, or the restore failed", w.Name, g.Rows, w.Rows))
+		if w.Empty || !q.replaces(r, w.Name) {
+			continue
+		}
+		name := w.Name
+		if staged != nil {
+			name = staged[name]
+		}
+		g, there := restored[name]
+		if !there && staged != nil && !dump.HoldsRows(w.Engine) { // it is made after the exchange
+			continue
+		}
+		if !there || !sameRows(w, g, dump.SumsComparable(*m.Dump, is, w.Name)) {
+			problems = append(problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup",
+				w.Name,
+				g.Rows, w.Rows))
 		}
 	}
-	return nil
+	return problems, nil
+}
+
+func sameRows(was, is dump.Table, sums bool) bool {
+	return is.Rows == was.Rows && (is.Checksum == was.Checksum || !sums)
 }

@@ -5,5 +5,8 @@
 // nothing is restored without the token of a plan, from an archive that this
 // installation never made without permission, or before the whole archive was copied
 // and verified; files that a web server could execute are left out unless they are
-// allowed; a restore that stopped half way is known as unfinished.
+// allowed; a restore of the site loads everything beside it, writes down in a journal
+// (cmsjobs_backup_restores) how far it came, and exchanges it at once: killed at any
+// moment it leaves the site wholly as it was or as the backup, and Settle brings it to
+// its end. Only views, programs, foreign keys and files follow the exchange.
 package restore

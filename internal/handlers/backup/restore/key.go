@@ -17,7 +17,7 @@ var ErrUntrusted = errors.New("this installation never made this backup")
 // dumps do not hold it, and without it our own backups would be strangers.
 func (r *Restorer) carryKey(ctx context.Context, q Request) error {
 	switch {
-	case q.Backup.Engine == database.SQLite:
+	case q.Backup.Engine == database.SQLite && q.IntoDSN != "":
 		db, err := sqlx.Open("sqlite", "file:"+(&url.URL{Path: q.IntoDSN}).EscapedPath())
 		if err != nil {
 			return err

@@ -162,24 +162,37 @@ func sameContent(a, b io.Reader) (bool, error) {
 	return string(x.Sum(nil)) == string(y.Sum(nil)), nil
 }
 
-func (r *Restorer) planTables(ctx context.Context, q Request, plan *Plan) error {
+// rowsNow are the tables that are there, with about as many rows as they have.
+func (r *Restorer) rowsNow(ctx context.Context, q Request) (map[string]int64, error) {
+	if q.Backup.Engine == database.SQLite && q.inPlaceDatabase() {
+		return dump.SQLiteTables(ctx, r.config.DSN)
+	}
 	now := map[string]int64{}
-	if q.Backup.Engine == database.MySQL {
-		pool, _, err := dump.Connect(r.targetDSN(q))
-		if err != nil {
-			return err
-		}
-		defer pool.Close()
-		var tables []cms.TableSize
-		if err := database.SelectStatistics(ctx, sqlx.NewDb(pool, "mysql"), &tables,
-			"SELECT TABLE_NAME AS name, CAST(COALESCE(TABLE_ROWS, 0) AS SIGNED) AS row_count"+
-				" FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() "+
-				"AND TABLE_TYPE = 'BASE TABLE'"); err != nil {
-			return fmt.Errorf("looking at the database to restore into: %w", err)
-		}
-		for _, t := range tables {
-			now[t.Name] = t.Rows
-		}
+	if q.Backup.Engine != database.MySQL {
+		return now, nil
+	}
+	pool, _, err := dump.Connect(r.targetDSN(q))
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	var tables []cms.TableSize
+	if err := database.SelectStatistics(ctx, sqlx.NewDb(pool, "mysql"), &tables,
+		"SELECT TABLE_NAME AS name, CAST(COALESCE(TABLE_ROWS, 0) AS SIGNED) AS row_count"+
+			" FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() "+
+			"AND TABLE_TYPE = 'BASE TABLE'"); err != nil {
+		return nil, err
+	}
+	for _, t := range tables {
+		now[t.Name] = t.Rows
+	}
+	return now, nil
+}
+
+func (r *Restorer) planTables(ctx context.Context, q Request, plan *Plan) error {
+	now, err := r.rowsNow(ctx, q)
+	if err != nil {
+		return fmt.Errorf("looking at the database to restore into: %w", err)
 	}
 	for _, t := range q.Backup.Tables {
 		_, there := now[t.Name]

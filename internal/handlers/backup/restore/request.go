@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"path"
 	"slices"
 	"strings"
 
@@ -29,8 +30,8 @@ type Request struct {
 	// LABEL/PATH). Files that the backup does not have stay.
 	Files bool
 	Paths []string
-	// IntoDSN is another database; "" is the CMS's. A SQLite backup needs it:
-	// the path of a new file.
+	// IntoDSN is another database; "" is the CMS's. Of a SQLite backup it is the path of
+	// a new file.
 	IntoDSN string
 	// IntoFolder is another folder, in which LABEL/PATH are made; "" are the
 	// CMS's own.
@@ -67,14 +68,19 @@ func (r *Restorer) check(q Request) error {
 	case len(q.Tables) > 0 && q.Backup.Engine != database.MySQL:
 		return fmt.Errorf("single tables can be restored from MySQL backups only; restore into another database " +
 			"(IntoDSN) and copy from there")
-	case q.Database && q.Backup.Engine == database.SQLite && q.IntoDSN == "":
-		return errors.New("a SQLite database is restored into a new file: name one, stop the site, and put it in the " +
-			"place of the old one")
+	case slices.Contains(q.Tables, journalTable):
+		return fmt.Errorf("the table %s says how far the restore itself came: it cannot be restored", journalTable)
 	case q.Database && r.config.DSN == "" && q.IntoDSN == "":
 		return errors.New("no DSN is configured to restore into")
 	}
 	return nil
 }
+
+// inPlaceDatabase says whether the site's own database is restored, and inPlaceFiles
+// whether its own folders are.
+func (q Request) inPlaceDatabase() bool { return q.Database && q.IntoDSN == "" }
+
+func (q Request) inPlaceFiles() bool { return q.Files && q.IntoFolder == "" }
 
 // checkContents refuses a request for what the backup does not hold.
 func (q Request) checkContents() error {
@@ -120,6 +126,9 @@ func (r *Restorer) targetName(q Request) string {
 		return c.DBName
 	}
 	if u, err := url.Parse(dsn); err == nil && u.Path != "" {
+		if q.Backup.Engine == database.SQLite {
+			return path.Base(u.Path)
+		}
 		return strings.TrimPrefix(u.Path, "/")
 	}
 	return q.Backup.Engine

@@ -46,18 +46,17 @@ func (r *Restorer) Restore(ctx context.Context, q Request, progress func(catalog
 		return done, err
 	}
 	defer unlock()
+	if err := r.settleEarlier(ctx); err != nil {
+		return done, fmt.Errorf("nothing was changed: %w", err)
+	}
 	if q.Begin != nil { // the confirmation works once
 		if err := q.Begin(ctx); err != nil {
 			return done, err
 		}
 	}
 	defer r.config.Working()()
-	if q.Backup.Origin, err = r.config.Catalog.OriginOf(ctx, q.Backup.File); err != nil {
-		return done, err
-	}
-	if text := q.Backup.Untrusted(); text != "" && !q.TrustUnknown {
-		return done, fmt.Errorf("nothing was changed: %w: %s. If you know where it comes from, restore it with "+
-			"--trust-unknown", ErrUntrusted, text)
+	if err := r.judgeOrigin(ctx, &q); err != nil {
+		return done, fmt.Errorf("nothing was changed: %w", err)
 	}
 	staged, remove, err := r.stage(ctx, q.Backup, progress)
 	if err != nil {
@@ -68,14 +67,36 @@ func (r *Restorer) Restore(ctx context.Context, q Request, progress func(catalog
 	if err := r.prepare(ctx, q, progress, &done); err != nil {
 		return done, fmt.Errorf("nothing was changed: %w", err)
 	}
-	finish, err := r.beginRestore(ctx, q)
-	if err != nil {
-		return done, fmt.Errorf("nothing was changed: %w", err)
+	if !q.inPlaceDatabase() && !q.inPlaceFiles() {
+		if err := r.restoreElsewhere(ctx, q, progress, &done); err != nil {
+			return done, fmt.Errorf("the restore stopped half way, repeat it: %w", err)
+		}
+		return done, nil
 	}
-	if err := r.restore(ctx, q, progress, &done); err != nil {
-		return done, fmt.Errorf("the restore stopped half way, repeat it or restore the backup made before: %w", err)
+	err = r.restoreSite(ctx, q, progress, &done)
+	if err == nil && q.Database {
+		r.keepKey(ctx, q)
 	}
-	return done, finish()
+	return done, err
+}
+
+// settleEarlier brings a restore that died to its end.
+func (r *Restorer) settleEarlier(ctx context.Context) error {
+	earlier, err := r.settle(ctx, Settle)
+	r.tell(ctx, earlier)
+	return err
+}
+
+// judgeOrigin refuses a backup of unknown origin, unless the request allows it.
+func (r *Restorer) judgeOrigin(ctx context.Context, q *Request) (err error) {
+	if q.Backup.Origin, err = r.config.Catalog.OriginOf(ctx, q.Backup.File); err != nil {
+		return err
+	}
+	if text := q.Backup.Untrusted(); text != "" && !q.TrustUnknown {
+		return fmt.Errorf("%w: %s. If you know where it comes from, restore it with --trust-unknown", ErrUntrusted,
+			text)
+	}
+	return nil
 }
 
 // prepare does all that can fail before anything is touched.
@@ -95,11 +116,11 @@ func (r *Restorer) prepare(ctx context.Context, q Request, progress func(catalog
 	if err := r.rehearse(ctx, q, &done.Plan, true, progress); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnfit, err)
 	}
-	database, files := q.Database && q.IntoDSN == "", q.Files && q.IntoFolder == ""
-	if q.SkipSafety || !database && !files {
+	if q.SkipSafety || !q.inPlaceDatabase() && !q.inPlaceFiles() {
 		return nil
 	}
-	report, err := r.config.Safety(ctx, "before restoring "+q.Backup.ID, database, files, progress)
+	report, err := r.config.Safety(ctx, "before restoring "+q.Backup.ID, q.inPlaceDatabase(), q.inPlaceFiles(),
+		progress)
 	done.Safety = &report
 	if err != nil {
 		return fmt.Errorf("the backup before the restore failed: %w", err)
@@ -107,34 +128,36 @@ func (r *Restorer) prepare(ctx context.Context, q Request, progress func(catalog
 	return nil
 }
 
-// restore writes the database and the files, and compares the database with the dump.
-func (r *Restorer) restore(ctx context.Context, q Request, progress func(catalog.Step), done *Result) error {
+// restoreElsewhere writes into another database and another folder as it reads.
+func (r *Restorer) restoreElsewhere(ctx context.Context, q Request, progress func(catalog.Step), done *Result) (
+	err error) {
 	w := writer{request: q, done: done}
 	if q.Database {
-		var err error
 		if w.load, err = r.openTarget(ctx, q); err != nil {
 			return err
 		}
 	}
-	var err error
 	if w.files, err = r.fileTarget(q); err != nil {
-		return err
+		return errors.Join(err, w.close(false))
 	}
-	defer w.files.close()
 	err = r.config.Catalog.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
 		return w.entry(ctx, e, content)
 	})
-	if w.load != nil {
-		err = errors.Join(err, w.load.Close())
-	}
-	if err != nil || !q.Database {
+	if err = errors.Join(err, w.close(err == nil)); err != nil || !q.Database {
 		return err
 	}
 	done.Tables = len(done.Plan.Tables)
+	r.keepKey(ctx, q)
+	problems, err := r.compareRestored(ctx, q, w.manifest, nil)
+	done.Problems = append(done.Problems, problems...)
+	return err
+}
+
+// keepKey carries the signing key. A restore does not fail for it.
+func (r *Restorer) keepKey(ctx context.Context, q Request) {
 	if err := r.carryKey(ctx, q); err != nil {
 		r.config.Logger.WarnContext(ctx, "signing key of backups not written to the restored database; a new one "+
 			"will be made: add the old one to backup.trusted_keys",
 			"event", "backup.key_not_restored", "error", err)
 	}
-	return r.compareRestored(ctx, q, w.manifest, done)
 }

@@ -20,20 +20,25 @@ func (r *Restorer) openTarget(ctx context.Context, q Request) (dump.PieceLoader,
 		if err != nil {
 			return nil, err
 		}
-		l, err := dump.NewLoader(ctx, r.targetDSN(q), dump.LoadOptions{DropDefiners: !target.SetsDefiners(),
+		return r.mysqlLoader(ctx, q, dump.LoadOptions{DropDefiners: !target.SetsDefiners(),
 			Adapt: target.Adapt(q.Backup.Needs, q.Collations)})
-		if err != nil {
-			return nil, err
-		}
-		o := onlyTables{l, func(table string) bool { return q.replaces(r, table) }, len(q.Tables) > 0}
-		l.Only(o.wants)
-		return o, nil
 	case database.PostgreSQL:
-		return dump.NewPostgresLoader(ctx, r.targetDSN(q))
+		return dump.NewPostgresLoader(ctx, r.targetDSN(q), "")
 	case database.SQLite:
 		return dump.NewFileLoader(q.IntoDSN)
 	}
 	return nil, fmt.Errorf("no way to restore a database of %s", q.Backup.Engine)
+}
+
+// mysqlLoader loads the tables that a request replaces.
+func (r *Restorer) mysqlLoader(ctx context.Context, q Request, options dump.LoadOptions) (dump.PieceLoader, error) {
+	l, err := dump.NewLoader(ctx, r.targetDSN(q), options)
+	if err != nil {
+		return nil, err
+	}
+	o := onlyTables{l, func(table string) bool { return q.replaces(r, table) }, len(q.Tables) > 0}
+	l.Only(o.wants)
+	return o, nil
 }
 
 // onlyTables lets the tables through that a restore replaces, and the triggers

@@ -15,7 +15,9 @@ import (
 type writer struct {
 	request  Request
 	load     dump.PieceLoader // nil where the database stays
+	kept     bool             // another closes load
 	files    fileTarget
+	batch    string             // of files that are written beside the present ones; "" is in their places
 	manifest *manifest.Manifest // once it was read
 	done     *Result
 }
@@ -51,5 +53,22 @@ func (w *writer) file(ctx context.Context, name string, size int64, private bool
 		return err
 	}
 	w.done.Files++
+	if w.batch != "" {
+		return stagerOf(store).Stage(ctx, w.batch, key, content, !private)
+	}
 	return store.Put(ctx, key, content, storage.PutOptions{Public: !private, ExpectedSize: size})
+}
+
+// close ends what the writer opened. What was not all written is not kept, where that
+// is possible.
+func (w *writer) close(whole bool) (err error) {
+	w.files.close()
+	switch {
+	case w.load == nil || w.kept:
+	case whole:
+		err = w.load.Close()
+	default:
+		err = w.load.Abort()
+	}
+	return err
 }

@@ -88,7 +88,7 @@ func OpenPostgres(ctx context.Context, dsn, name string) (*Database, error) {
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}
-	l, err := dump.NewPostgresLoader(ctx, tempDBDSN)
+	l, err := dump.NewPostgresLoader(ctx, tempDBDSN, "")
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}

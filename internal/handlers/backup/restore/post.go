@@ -1,0 +1,157 @@
+package restore
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/swap"
+)
+
+// PostRequest names one post of the CMS's blog in a backup.
+type PostRequest struct {
+	Backup catalog.Stored
+	ID     int64
+	// Confirm is the Token of the answer without it; "" changes nothing.
+	Confirm      string
+	TrustUnknown bool
+	AllowFailed  bool
+}
+
+// Post is what a backup has of a post.
+type Post struct {
+	Backup string `json:"backup"`
+	ID     int64  `json:"id"`
+	Title  string `json:"title"`
+	// Tables are those with rows of the post, now and in the backup.
+	Tables []TableChange `json:"tables"`
+	// Restored is true when the rows were written.
+	Restored bool     `json:"restored"`
+	Problems []string `json:"problems,omitempty"`
+	Token    string   `json:"token"`
+}
+
+// ErrNoPost says that a backup has no post of a number.
+var ErrNoPost = errors.New("the backup has no such post")
+
+// ofPost finds rows of any content that belong to a post, by the CMS's name of its type.
+const ofPost = `reference_id = ? AND reference_type = 'Botble\\Blog\\Models\\Post'`
+
+// postTables are the tables with rows of a post, and the condition that finds them. The
+// first is the post itself.
+var postTables = []swap.Rows{
+	{Table: "posts", Where: "id = ?"},
+	{Table: "slugs", Where: ofPost},
+	{Table: "meta_boxes", Where: ofPost},
+	{Table: "language_meta", Where: ofPost},
+	{Table: "post_categories", Where: "post_id = ?"},
+	{Table: "post_tags", Where: "post_id = ?"},
+	{Table: "posts_translations", Where: "posts_id = ?"},
+}
+
+// Post brings one post back with its address, meta data, categories, tags and
+// translations: its rows in the backup replace its present ones, in one transaction.
+// The tables of the backup are loaded beside the live ones for that.
+func (r *Restorer) Post(ctx context.Context, q PostRequest, progress func(catalog.Step)) (post Post, err error) {
+	post = Post{Backup: q.Backup.ID, ID: q.ID, Token: q.token()}
+	request := Request{Backup: q.Backup, Database: true, TrustUnknown: q.TrustUnknown, AllowFailed: q.AllowFailed}
+	if q.Backup.Engine != database.MySQL {
+		return post, errors.New("single posts can be restored from MySQL backups only")
+	}
+	if err := r.check(request); err != nil {
+		return post, err
+	}
+	if q.Confirm != "" && q.Confirm != post.Token {
+		return post, fmt.Errorf("%w: repeat it without --confirm, and type the word that it names", ErrUnconfirmed)
+	}
+	var rows []swap.Rows
+	for _, t := range postTables {
+		t.Table = r.config.TablePrefix + t.Table
+		t.ID = q.ID
+		rows = append(rows, t)
+		request.Tables = append(request.Tables, t.Table)
+	}
+	ctx, unlock, err := r.config.Locks.Exclusive(ctx, fmt.Sprintf("the restore of the post %d of %s", q.ID,
+		q.Backup.ID))
+	if err != nil {
+		return post, err
+	}
+	defer unlock()
+	defer r.config.Working()()
+	remove, err := r.prepareRows(ctx, &request, progress)
+	if err != nil {
+		return post, fmt.Errorf("nothing was changed: %w", err)
+	}
+	defer remove()
+	if err := r.restoreRows(ctx, request, rows, &post, q.Confirm != "", progress); err != nil {
+		return post, fmt.Errorf("nothing was changed: %w", err)
+	}
+	return post, nil
+}
+
+func (q PostRequest) token() string {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%d|%v|%v", q.Backup.ID, q.Backup.SHA256, q.ID, q.TrustUnknown,
+		q.AllowFailed))
+	return fmt.Sprintf("post-%d-%s", q.ID, hex.EncodeToString(sum[:3]))
+}
+
+// prepareRows settles what was before, judges the origin, and copies the archive.
+func (r *Restorer) prepareRows(ctx context.Context, q *Request, progress func(catalog.Step)) (remove func(),
+	err error) {
+	if err := errors.Join(r.settleEarlier(ctx), r.judgeOrigin(ctx, q)); err != nil {
+		return nil, err
+	}
+	q.Backup, remove, err = r.stage(ctx, q.Backup, progress)
+	return remove, err
+}
+
+// restoreRows loads the tables beside the live ones, takes the rows, and removes the
+// loaded tables. A process that dies leaves a journal by which they are removed.
+func (r *Restorer) restoreRows(ctx context.Context, q Request, rows []swap.Rows, post *Post, write bool,
+	progress func(catalog.Step)) (err error) {
+	e, err := r.begin(ctx, q, "")
+	if err != nil {
+		return err
+	}
+	p := &mysqlPlace{r: r, e: e}
+	defer func() {
+		p.abort()
+		err = errors.Join(err, r.undo(context.WithoutCancel(ctx), e))
+	}()
+	w := writer{request: q, done: &Result{}, kept: true}
+	if w.load, err = p.load(ctx, q); err != nil {
+		return err
+	}
+	if err := r.config.Catalog.Read(ctx, q.Backup, progress, func(a archive.Entry, content io.Reader) error {
+		return w.entry(ctx, a, content)
+	}); err != nil {
+		return err
+	}
+	if post.Problems, err = p.ready(ctx, w.manifest); err != nil {
+		return err
+	}
+	return p.with(ctx, func(db *swap.MySQL) error {
+		set := &e.detail.Set
+		if post.Title, err = db.Text(ctx, set, rows[0], "name"); err != nil {
+			return fmt.Errorf("%w: %d", ErrNoPost, post.ID)
+		}
+		counts, err := db.CountRows(ctx, set, rows)
+		if err != nil {
+			return err
+		}
+		for _, c := range counts {
+			post.Tables = append(post.Tables, TableChange{Name: c.Table, RowsNow: c.Live, RowsBackup: c.Staged})
+		}
+		if !write {
+			return nil
+		}
+		post.Restored = true
+		return db.TakeRows(ctx, set, rows)
+	})
+}
