@@ -159,7 +159,8 @@ func New(c Config) (*Handler, error) {
 	h := &Handler{Catalog: known, Keeper: keeper, Verifier: verifier, Browser: browse.New(known), c: c, locks: locks}
 	h.Checker = health.New(health.Config{Catalog: known, Temporary: keeper, Limits: o.Health, Database: c.DSN != "",
 		Files: len(c.Files) > 0, Now: c.Now})
-	h.Restorer = restore.New(restore.Config{DSN: c.DSN, JobsTable: c.Site.JobsTable(), DB: c.DB, Files: c.Files,
+	h.Restorer = restore.New(restore.Config{DSN: c.DSN, TablePrefix: c.Site.Prefix,
+		JobsTable: c.Site.JobsTable(), DB: c.DB, Files: c.Files,
 		Catalog: known, Temporary: keeper, Verifier: verifier,
 		Locks: locks, Safety: h.safety, Working: c.Working, Logger: c.Logger})
 	return h, nil

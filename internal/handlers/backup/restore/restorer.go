@@ -17,6 +17,8 @@ import (
 type Config struct {
 	// DSN opens the CMS's database; "" where nobody may restore into it.
 	DSN string
+	// TablePrefix begins the names of the CMS's tables.
+	TablePrefix string
 	// JobsTable is the full name of the CMS's jobs table.
 	JobsTable string
 	// DB holds cmsjobs_backup*.
