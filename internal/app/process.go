@@ -1,6 +1,7 @@
 package app
 
 import (
+	"fmt"
 	"io"
 	"log/slog"
 	"sync"
@@ -101,3 +102,21 @@ type Process struct {
 	StderrIsTTY bool
 	lines       lineWriter // the log's way to err
 }
+
+// UsageError is the caller's mistake.
+type UsageError struct{ Err error }
+
+func (e UsageError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what is wrong.
+func (e UsageError) Unwrap() error { return e.Err }
+
+func Usagef(format string, args ...any) error { return UsageError{Err: fmt.Errorf(format, args...)} }
+
+// DatabaseError says that the database cannot be reached or used.
+type DatabaseError struct{ Err error }
+
+func (e DatabaseError) Error() string { return e.Err.Error() }
+
+// Unwrap returns what the database or the driver said.
+func (e DatabaseError) Unwrap() error { return e.Err }
