@@ -16,14 +16,12 @@ import (
 // names; nil where they have those.
 func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.Manifest, staged map[string]string) (
 	problems []string, err error) {
-	if q.Backup.Engine != database.MySQL || m == nil || m.Dump == nil || m.Dump.Rows < 0 {
+	if q.Backup.Engine != database.MySQL || m == nil || m.Dump == nil || m.Dump.Rows < 0 || staged != nil &&
+		len(staged) == 0 {
 		return nil, nil
 	}
 	options := dump.Options{Tables: q.Tables, Exclude: func(table string) bool { return !q.replaces(r, table) }}
 	if staged != nil {
-		if len(staged) == 0 {
-			return nil, nil
-		}
 		options = dump.Options{Tables: slices.Collect(maps.Values(staged))}
 	}
 	is, err := dump.MySQL(ctx, r.targetDSN(q), options, func(dump.Part, string, []byte) error { return nil })
@@ -38,23 +36,21 @@ func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.M
 		if w.Empty || !q.replaces(r, w.Name) {
 			continue
 		}
-		name := w.Name
+		g, there := restored[w.Name]
 		if staged != nil {
-			name = staged[name]
-		}
-		g, there := restored[name]
-		if !there && staged != nil && !dump.HoldsRows(w.Engine) { // it is made after the exchange
-			continue
+			g, there = restored[staged[w.Name]]
+			there = there || !dump.HoldsRows(w.Engine) // that is made after the exchange, and has no rows
 		}
 		if !there || !sameRows(w, g, dump.SumsComparable(*m.Dump, is, w.Name)) {
-			problems = append(problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup",
-				w.Name,
+			problems = append(problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup", w.Name,
 				g.Rows, w.Rows))
 		}
 	}
 	return problems, nil
 }
 
+// sameRows compares two tables by their number of rows and, where sums says that it
+// means something, by their checksums.
 func sameRows(was, is dump.Table, sums bool) bool {
 	return is.Rows == was.Rows && (is.Checksum == was.Checksum || !sums)
 }
