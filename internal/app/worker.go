@@ -44,7 +44,7 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 		c.Source, c.Workers = writing{r.Store, r.writes}, writing{r.Store, r.writes}
 	}
 	closeIt = func() {}
-	ears, err := wake.Listen(r.WakeDir, c.Queues...)
+	ears, err := wake.Listen(r.WakeDir, r.Store.NoteArrival, c.Queues...)
 	if err != nil {
 		r.Log.Info("no wake-ups on this host; jobs start at the next poll", "event", "wakeup.unavailable", "error", err)
 	} else {

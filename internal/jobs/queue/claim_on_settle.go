@@ -36,18 +36,28 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 // it would have to look: for rows below the low-water mark, for a type's limit, for
 // duplicates.
 func (s *Store) peekNext(r jobs.ClaimRequest) *next {
-	if len(s.deferred)+len(s.inDoubt) > 0 || len(r.Queues) == 0 {
+	if len(s.deferred)+len(s.inDoubt) > 0 {
 		return nil
 	}
-	l := s.firstCursor(r.Queues[0])
-	if now := s.tables.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long &&
-		l.pending.anyDue(now) {
-		return nil
+	for _, queue := range r.Queues {
+		if s.seenEmpty(queue) {
+			continue
+		}
+		l, now := s.firstCursor(queue), s.tables.Options.Clock()
+		if l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.anyDue(now) {
+			return nil
+		}
+		return s.nextFrom(l, r)
 	}
+	return nil
+}
+
+// nextFrom is the first candidate that a scan cursor's last look left over.
+func (s *Store) nextFrom(l *scanCursor, r jobs.ClaimRequest) *next {
 	c := s.newClaim(r)
 	x := c.takePrefetched(&l.fromHead)
 	for i, row := range x.rows {
-		if !s.tables.Claimable(r.Queues[0], row) {
+		if !s.tables.Claimable(l.queue, row) {
 			continue
 		}
 		if row.Policy.Limit > 0 || row.Policy.Coalesce || row.Fault != nil || row.Rescued {

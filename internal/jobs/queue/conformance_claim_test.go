@@ -75,6 +75,55 @@ func conformASettlementDoesNotRestOnTheNextJob(t *testing.T, f *fixture) {
 	}
 }
 
+// The queue that comes first was empty a moment ago: a settlement brings the next
+// job of the second one, until it is told of a job in the first.
+func conformAQueueSeenEmptyCostsNoLook(t *testing.T, f *fixture) {
+	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
+	ask := askOne
+	ask.Queues = []string{"other", "default"}
+	held := f.MustClaim(1, ask.Queues...)
+	settle := func() []jobs.Claimed {
+		t.Helper()
+		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
+		f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+		if look, ok := f.emptied["other"]; ok {
+			f.emptied["other"] = emptyLook{f.tables.Options.Clock(), look.arrivals} // however slow the machine is
+		}
+		_, next, err := f.SettleAndClaim(bg, tablestest.End(held[0], jobs.Completed), ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	if held = settle(); len(held) != 1 || held[0].Job.ID != receipts[1].ID {
+		t.Fatalf("claimed %+v along, want the second", held)
+	}
+	f.InsertRaw("other", `{"type":"test.plain","n":4}`)
+	f.NoteArrival("OTHER")
+	if next := settle(); len(next) != 0 {
+		t.Fatalf("claimed %+v along, though a job was enqueued into the queue before it", next)
+	}
+	if held = f.MustClaim(1, ask.Queues...); len(held) != 1 || held[0].Job.Queue != "other" {
+		t.Fatalf("claimed %+v, want the job of the first queue", held)
+	}
+	f.MustSettle(tablestest.End(held[0], jobs.Completed))
+	f.emptied = map[string]emptyLook{"other": {f.tables.Options.Clock(), f.arrivalsIn("other")},
+		"default": {f.tables.Options.Clock(), f.arrivalsIn("default")}}
+	if got := f.claimQueues(1, ask.Queues...); len(got) != 1 || got[0].Job.ID != receipts[2].ID {
+		t.Errorf("claimed %+v, want the third: a claim finds nothing only after a look", got)
+	}
+}
+
+// claimQueues is one call of Claim.
+func (f *fixture) claimQueues(limit int, queues ...string) []jobs.Claimed {
+	f.T.Helper()
+	got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: queues, Limit: limit, Lease: lease})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return got
+}
+
 // The answer to a claim's COMMIT is lost, and its worker has nothing: the job
 // comes back without a charged attempt, before its lease would end.
 func conformAnUnansweredClaimIsNotCharged(t *testing.T, f *fixture) {

@@ -44,6 +44,7 @@ func TestConformance(t *testing.T) {
 		{"settling twice after a lost answer is harmless", conformSettlingTwiceAfterALostAnswerIsHarmless},
 		{"a settlement brings the next job", conformASettlementBringsTheNextJob},
 		{"a settlement does not rest on the next job", conformASettlementDoesNotRestOnTheNextJob},
+		{"a queue seen empty costs no look", conformAQueueSeenEmptyCostsNoLook},
 		{"an unanswered claim is not charged", conformAnUnansweredClaimIsNotCharged},
 		{"an unanswered claim is nobody elses", conformAnUnansweredClaimIsNobodyElses},
 		{"what a run left is written or left out", conformWhatARunLeftIsWrittenOrLeftOut},

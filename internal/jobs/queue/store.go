@@ -23,6 +23,7 @@ type Store struct {
 	claiming  chan struct{}
 	cursors   map[scanCursorKey]*scanCursor
 	classes   map[string]*classes
+	emptied   map[string]emptyLook // by queue: see seenEmpty
 	deferred  map[string][]int64
 	inDoubt   map[int64]inDoubtClaim // unclear claims, by row: see in_doubt.go
 	contended int                    // claims for which others are expected: see claimWithLock
@@ -36,6 +37,7 @@ type Store struct {
 	unclear  map[string]bool   // settlements whose answer was lost, by lease
 	tried    map[int64][]int64 // what unanswered renewals may have written, by row
 	delays   delays            // see pending.go
+	arrivals map[string]uint64 // how often jobs were enqueued, by queue in lower case; "" is any queue
 	enqueues *groupcommit.Group[*enqueueRequest]
 }
 
@@ -98,6 +100,12 @@ type classes struct {
 	expired    time.Time // when lost leases are looked for again
 	lost       int64     // how far this look for them is; 0 before the first row
 	lostPage   pageSize
+}
+
+// emptyLook is the last look at a queue that found nothing to claim.
+type emptyLook struct {
+	at       time.Time // when it began, of Options.Clock
+	arrivals uint64    // that were known then
 }
 
 // pageSize is how many rows the next look reads; the zero value is smallPage.
