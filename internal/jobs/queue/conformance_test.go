@@ -44,6 +44,8 @@ func TestConformance(t *testing.T) {
 		{"settling twice after a lost answer is harmless", conformSettlingTwiceAfterALostAnswerIsHarmless},
 		{"a settlement brings the next job", conformASettlementBringsTheNextJob},
 		{"a settlement does not rest on the next job", conformASettlementDoesNotRestOnTheNextJob},
+		{"a settlement brings many jobs", conformASettlementBringsManyJobs},
+		{"a job is not claimed ahead for its last start", conformNoLastStartAhead},
 		{"a queue seen empty costs no look", conformAQueueSeenEmptyCostsNoLook},
 		{"an unanswered claim is not charged", conformAnUnansweredClaimIsNotCharged},
 		{"an unanswered claim is nobody elses", conformAnUnansweredClaimIsNobodyElses},

@@ -166,8 +166,9 @@ type claim struct {
 	taken       []jobs.Claimed
 	pages       int
 	absorbed    map[int64]bool // rows that were taken as duplicates
-	// unseen says that the claim ended at its bounds before it saw all rows.
-	unseen bool
+	// unseen says that the claim ended at its bounds before it saw all rows,
+	// stopped that it ended before a job that must wait for a free slot.
+	unseen, stopped bool
 }
 
 func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
@@ -183,7 +184,7 @@ const maxPages = 20
 
 // full says that the claim has what it wants, or is at its bounds.
 func (c *claim) full() bool {
-	if c.want() <= 0 {
+	if c.want() <= 0 || c.stopped {
 		return true
 	}
 	if c.pages >= maxPages {
