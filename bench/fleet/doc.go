@@ -5,5 +5,5 @@
 //
 // It is not bench/queue, which measures one process against its peers, and not
 // bench/scale, which measures single claims. It refuses to measure on a busy
-// machine unless it is told to (-busy).
+// machine, except with -busy.
 package main

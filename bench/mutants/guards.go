@@ -138,7 +138,7 @@ var guards = []guard{
 	},
 	{
 		promise: "P5",
-		name:    "what is claimed ahead of a long job is given back",
+		name:    "what is claimed ahead of a long job is released",
 		file:    "internal/jobs/worker_claim.go",
 		old:     "	if w.c.Prefetch > 0 && w.slotsAreLong() {",
 		without: "	if false {",

@@ -76,7 +76,7 @@ func (s *prefetching) count(t *testing.T, query string) (n int) {
 }
 
 // One slot claims several short jobs ahead. When one of them turns out to be long,
-// those behind it are given back within its run: uncounted, and without a line of
+// those behind it are released within its run: uncounted, and without a line of
 // history. Then they run, once each and in their order.
 func TestWhatIsClaimedAheadOfALongJobIsGivenBack(t *testing.T) {
 	s := newPrefetching(t)
@@ -86,7 +86,7 @@ func TestWhatIsClaimedAheadOfALongJobIsGivenBack(t *testing.T) {
 	}
 	waiting := "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND attempts = 0"
 	for begun := time.Now(); s.count(t, waiting) != 7; time.Sleep(10 * time.Millisecond) {
-		if time.Since(begun) > 10*time.Second { // a lease's renewer gives them back after 15 s
+		if time.Since(begun) > 10*time.Second { // a lease's renewer releases them after 15 s
 			t.Fatalf("%d of the 7 jobs behind the long one are free for others", s.count(t, waiting))
 		}
 	}

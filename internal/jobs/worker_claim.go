@@ -50,13 +50,13 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 	}
 }
 
-// claimOnce claims what there is room for. unseen says that there were too many
+// claimOnce claims what there is space for. unseen says that there were too many
 // rows to look at: more may be due. whole says that all rows were looked at.
 func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, unseen bool) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
 	capacity = w.capacity()
-	if w.c.Slots == 1 && w.inFlight.ending() > 0 { // what they leave room for comes with their settlement
+	if w.c.Slots == 1 && w.inFlight.ending() > 0 { // what they leave space for comes with their settlement
 		capacity = 0
 	}
 	whole = w.endsWhenEmpty() && len(w.inFlight.list()) == 0
@@ -134,7 +134,7 @@ func (w *Worker) capacity() int {
 }
 
 // prefetchTime is how long the jobs that are claimed ahead may take by the present
-// length of a run, and after which they are given back when no slot came free: long
+// length of a run, and after which they are released when no slot came free: long
 // jobs are not kept from idle workers.
 const prefetchTime = 50 * time.Millisecond
 

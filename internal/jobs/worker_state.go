@@ -113,7 +113,7 @@ type Worker struct {
 	abort   chan struct{} // Abort was called
 	aborted sync.Once
 
-	claims  sync.Mutex // one claim at a time is asked for: each counts what there is room for
+	claims  sync.Mutex // one claim at a time is asked for: each counts the free space
 	leases  sync.Mutex // renewing and settling exclude each other: both change leases
 	trouble trouble
 

@@ -138,7 +138,7 @@ func conformNoLastStartAhead(t *testing.T, f *fixture) {
 }
 
 // The queue that comes first was empty a moment ago: a settlement brings the next
-// job of the second one, until it is told of a job in the first.
+// job of the second one, until a job comes into the first.
 func conformAQueueSeenEmptyCostsNoLook(t *testing.T, f *fixture) {
 	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
 	ask := askOne

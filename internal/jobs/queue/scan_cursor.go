@@ -20,7 +20,7 @@ const (
 	rescanInterval = 50 * time.Millisecond
 )
 
-// maxArrivals bounds how many queues are told apart when jobs are enqueued.
+// maxArrivals bounds how many queues are distinguished when jobs are enqueued.
 const maxArrivals = 1000
 
 // NoteArrival says that a job was enqueued into a queue, "" is any queue: the next
