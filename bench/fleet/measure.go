@@ -41,8 +41,8 @@ func (o *options) onServer(ctx context.Context, b *strings.Builder, start func()
 		return err
 	}
 	defer db.Close()
-	fmt.Fprintf(b, "**%s**: jobs/s · processor time of server + clients, µs a job · places overtaken, p99\n\n| processes |",
-		s.Name)
+	fmt.Fprintf(b, "**%s**: jobs/s · processor time of server + clients, µs a job · places overtaken, p99\n\n"+
+		"| processes |", s.Name)
 	for _, slots := range o.slots {
 		fmt.Fprintf(b, " %d slots |", slots)
 	}
