@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-go bench-mail bench-feed bench-repository arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,7 +50,7 @@ lint: ## golangci-lint, by .golangci.yml
 	@set -e; for m in $(MODULES); do (cd $$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run ./...); done
 
 bench-programs:
-	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./feed ./repository
+	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./feed ./repository ./fleet
 
 bench: bench-programs ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
 	bin/bench/queue -page docs/benchmarks.md
@@ -60,6 +60,9 @@ bench: bench-programs ## beside the peers that are installed, in one run, into d
 
 bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (15 min; SHORT=1 tries it in 3 and writes no page)
 	bin/bench/queue $(if $(SHORT),-short -jobs 4000,-page docs/benchmarks.md)
+
+bench-fleet: bench-programs ## 1 to 64 worker processes on MariaDB, MySQL and PostgreSQL beside Laravel's workers (a quiet machine, 30 min; SHORT=1 tries it in 2)
+	bin/bench/fleet $(if $(SHORT),-short -busy)
 
 bench-mail: build bench-programs ## mails a second beside plain loops, in docs/benchmarks.md (1 min)
 	bin/bench/mail -page docs/benchmarks.md

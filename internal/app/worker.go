@@ -48,7 +48,7 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 		c.Workers = pausing{c.Workers, r.Handlers.Backup.Half, c.Queues}
 	}
 	closeIt = func() {}
-	ears, err := wake.Listen(r.WakeDir, c.Queues...)
+	ears, err := wake.Listen(r.WakeDir, r.Store.NoteArrival, c.Queues...)
 	if err != nil {
 		r.Log.Info("no wake-ups on this host; jobs start at the next poll", "event", "wakeup.unavailable", "error", err)
 	} else {
@@ -133,12 +133,12 @@ func (s writing) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, e
 	return results, err
 }
 
-// SettleAndClaim implements jobs.Relay.
-func (s writing) SettleAndClaim(ctx context.Context, end jobs.Settlement, q jobs.ClaimRequest) (lost error,
+// SettleAndClaim implements jobs.SettleClaimer.
+func (s writing) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, q jobs.ClaimRequest) (results []error,
 	next []jobs.Claimed, err error) {
-	lost, next, err = s.Store.SettleAndClaim(ctx, end, q)
+	results, next, err = s.Store.SettleAndClaim(ctx, ends, q)
 	s.note(ctx, "outcomes of runs", err)
-	return lost, next, err
+	return results, next, err
 }
 
 // Heartbeat implements jobs.WorkerRegistry.

@@ -42,6 +42,7 @@ type inFlightJobs struct {
 	nonEmpty *sync.Cond     // the line grew, or was closed
 	closed   bool
 	running  int
+	last     time.Time // when a handler was last started
 }
 
 func newHoldings() *inFlightJobs {
@@ -124,7 +125,7 @@ func (h *inFlightJobs) begin(x *inFlightJob, run *Run, cancel context.CancelCaus
 	if x.lost {
 		return false
 	}
-	x.run, x.cancel, x.started = run, cancel, now
+	x.run, x.cancel, x.started, h.last = run, cancel, now, now
 	return true
 }
 
@@ -154,6 +155,20 @@ func (h *inFlightJobs) counts() (waiting, running int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.pending), h.running
+}
+
+// ending is how many have ended and are not written yet.
+func (h *inFlightJobs) ending() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.rows) - len(h.pending) - h.running
+}
+
+// lastStart returns how many run, and when the last of them was started.
+func (h *inFlightJobs) lastStart() (running int, last time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.running, h.last
 }
 
 // list returns the holdings at this moment.

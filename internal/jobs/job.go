@@ -109,6 +109,9 @@ type Settlement struct {
 	// WaitsFor names the dependency without which a released job cannot run; it
 	// is due when that is back. "" is none.
 	WaitsFor string
+	// Unstarted says that a released job was claimed ahead and never begun: its
+	// release leaves no line in the history.
+	Unstarted bool
 	// Error says why, for a person: the message first, details and stack below.
 	Error string
 	// Result is what the handler left with SetResult; nil when nothing.

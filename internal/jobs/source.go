@@ -14,6 +14,9 @@ type ClaimRequest struct {
 	Queues []string
 	// Limit is how many jobs are wanted at most.
 	Limit int
+	// Ahead is how many of them have no free slot to wait for. A job that may be
+	// started only once more is not among these.
+	Ahead int
 	// Lease is how long the claim holds without renewal.
 	Lease time.Duration
 	// Whole asks for a look at every row of the queues before the claim says
@@ -42,13 +45,12 @@ type Source interface {
 	Settle(ctx context.Context, ends []Settlement) ([]error, error)
 }
 
-// SettleClaimer is a Source that can claim the next job in the transaction that ends
-// the last one: a worker with one slot then waits for the disk once a job.
+// SettleClaimer is a Source that can claim the next jobs in the transaction that ends
+// the last ones: a worker with one slot then waits for the disk once.
 type SettleClaimer interface {
-	// SettleAndClaim is Settle of one end, whose error or ErrLeaseLost is lost.
-	// Where the source knows without a look which job comes next, that one is
-	// claimed along; no job does not mean that none is due.
-	SettleAndClaim(ctx context.Context, end Settlement, r ClaimRequest) (lost error, next []Claimed, err error)
+	// SettleAndClaim is Settle. Where the source knows without a look which jobs
+	// come next, those are claimed along; no job does not mean that none is due.
+	SettleAndClaim(ctx context.Context, ends []Settlement, r ClaimRequest) (results []error, next []Claimed, err error)
 }
 
 // WorkerInfo is what a worker says about itself.

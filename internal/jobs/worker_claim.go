@@ -39,20 +39,31 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 			return
 		default:
 		}
-		capacity, queues := w.capacity(), w.openQueues()
-		var took int
-		whole := w.endsWhenEmpty() && len(w.inFlight.list()) == 0
-		if capacity > 0 && len(queues) > 0 {
-			var unseen bool
-			if took, unseen = w.claim(runCtx, queues, capacity, whole); unseen {
-				continue
-			}
+		took, capacity, whole, unseen := w.claimOnce(runCtx)
+		if unseen {
+			continue
 		}
 		if w.finished(took, capacity, whole) {
 			return
 		}
 		idle = w.waitNext(ctx, deadline, took, capacity, idle)
 	}
+}
+
+// claimOnce claims what there is space for. unseen says that there were too many
+// rows to look at: more may be due. whole says that all rows were looked at.
+func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, unseen bool) {
+	w.claims.Lock()
+	defer w.claims.Unlock()
+	capacity = w.capacity()
+	if w.c.Slots == 1 && w.inFlight.ending() > 0 { // what they leave space for comes with their settlement
+		capacity = 0
+	}
+	whole = w.endsWhenEmpty() && len(w.inFlight.list()) == 0
+	if queues := w.openQueues(); capacity > 0 && len(queues) > 0 {
+		took, unseen = w.claim(runCtx, queues, capacity, whole)
+	}
+	return took, capacity, whole, unseen
 }
 
 // waitNext waits until the next claim is worthwhile, at most idle where there was
@@ -74,13 +85,13 @@ func (w *Worker) waitNext(ctx context.Context, deadline <-chan time.Time, took, 
 	return min(2*idle, w.c.PollMax)
 }
 
-// claim takes up to capacity jobs and hands them to the slots. unseen says that
-// there were too many rows to look at: more may be due. whole looks at them all.
+// claim takes up to capacity jobs and hands them to the slots.
 func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, whole bool) (took int, unseen bool) {
 	call, cancel := context.WithTimeout(runCtx, callTimeout)
 	defer cancel()
 	asked := w.c.Now()
-	r := ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: capacity, Lease: w.c.Lease, Whole: whole}
+	r := w.request(queues, capacity)
+	r.Whole = whole
 	claimed, err := w.c.Source.Claim(call, r)
 	if err != nil && !errors.Is(err, ErrUnseen) {
 		w.trouble.note(doingClaims, err)
@@ -94,8 +105,15 @@ func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, wh
 	return len(claimed), err != nil
 }
 
-// capacity is how many jobs may be claimed now. With more than one slot it waits
-// until a good part of the prefetch is used up, so that claims come in batches.
+// request asks for so many jobs.
+func (w *Worker) request(queues []string, limit int) ClaimRequest {
+	waiting, running := w.inFlight.counts()
+	return ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: limit,
+		Ahead: limit - min(limit, max(w.c.Slots-waiting-running, 0)), Lease: w.c.Lease}
+}
+
+// capacity is how many jobs may be claimed now. It waits until a good part of the
+// prefetch is used up, so that claims come in batches.
 func (w *Worker) capacity() int {
 	if w.unwritten.Load() { // what would run could not end
 		return 0
@@ -115,18 +133,31 @@ func (w *Worker) capacity() int {
 	return min(max(capacity, 0), maxBatch)
 }
 
-// prefetchTarget is how many jobs to hold beyond the slots: what the slots do in a
-// quarter of a second at the present length of a run, so that long jobs are
-// not kept from idle workers.
+// prefetchTime is how long the jobs that are claimed ahead may take by the present
+// length of a run, and after which they are released when no slot came free: long
+// jobs are not kept from idle workers.
+const prefetchTime = 50 * time.Millisecond
+
+// prefetchTarget is how many jobs to hold beyond the slots.
 func (w *Worker) prefetchTarget() int {
-	if w.c.Prefetch == 0 {
-		return 0
-	}
 	mean := w.meanNanos.Load()
-	if mean == 0 || mean > int64(100*time.Millisecond) {
+	if w.c.Prefetch == 0 || mean == 0 || w.slotsAreLong() {
 		return 0
 	}
-	return min(w.c.Prefetch, int(int64(w.c.Slots)*int64(250*time.Millisecond)/mean))
+	return min(w.c.Prefetch, int(int64(w.c.Slots)*int64(prefetchTime)/mean))
+}
+
+// slotsAreLong says that all slots run jobs, none of which began lately.
+func (w *Worker) slotsAreLong() bool {
+	running, last := w.inFlight.lastStart()
+	return running >= w.c.Slots && w.c.Now().Sub(last) >= prefetchTime
+}
+
+// giveBack releases what was claimed ahead and finds no slot.
+func (w *Worker) giveBack() {
+	if w.c.Prefetch > 0 && w.slotsAreLong() {
+		w.releaseUnstarted(w.c.Now().Add(time.Hour), "claimed ahead, no slot came free in time")
+	}
 }
 
 // openQueues are the worker's queues without the paused ones, in order.
@@ -194,6 +225,7 @@ func (w *Worker) spread(d time.Duration) time.Duration {
 // releaseUnstarted releases what was claimed before then and found no slot.
 func (w *Worker) releaseUnstarted(then time.Time, why string) {
 	for _, x := range w.inFlight.dequeue(then) {
-		w.finishWithoutRun(x, Settlement{Outcome: Released, Error: why})
+		w.started.Add(-1)
+		w.finishWithoutRun(x, Settlement{Outcome: Released, Unstarted: true, Error: why})
 	}
 }

@@ -102,7 +102,11 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 // database, which may be what does not answer.
 func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc, x *inFlightJob,
 	returned <-chan error) (ended bool, err error) {
-	lease := time.NewTimer(x.left(w.c.Now(), w.c.Lease))
+	first := x.left(w.c.Now(), w.c.Lease)
+	if w.c.Prefetch > 0 {
+		first = min(first, prefetchTime)
+	}
+	lease := time.NewTimer(first)
 	defer lease.Stop()
 	for {
 		select {
@@ -112,6 +116,7 @@ func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc
 			return false, nil
 		case <-lease.C:
 		}
+		w.giveBack()
 		if left := x.left(w.c.Now(), w.c.Lease); left > 0 { // it was renewed meanwhile
 			lease.Reset(left)
 			continue
@@ -262,11 +267,11 @@ func (w *Worker) seal(x *inFlightJob, end Settlement) {
 	x.end = end
 }
 
-// end passes a run to the settler and frees its slot. With one slot the slot
-// is freed when the run is written: strictly one job at a time.
+// end passes a run to the settler and frees its slot. A strict
+// worker's slot is freed when the run is written.
 func (w *Worker) end(x *inFlightJob, end Settlement) {
 	w.seal(x, end)
-	if w.c.Slots > 1 {
+	if !w.strict() {
 		w.inFlight.leaveSlot(x)
 	}
 	w.ended <- x

@@ -20,7 +20,7 @@ func (w *Worker) settleAll(runCtx context.Context) {
 // collectBatch collects runs that have ended, waiting a moment while others run.
 func (w *Worker) collectBatch(x *inFlightJob) []*inFlightJob {
 	batch := []*inFlightJob{x}
-	if w.c.Slots == 1 {
+	if w.strict() {
 		return batch
 	}
 	timer := time.NewTimer(settleBatchDelay)
@@ -91,13 +91,17 @@ func (w *Worker) write(runCtx context.Context, batch []*inFlightJob) ([]Settleme
 	}
 	call, cancel := context.WithTimeout(runCtx, callTimeout)
 	defer cancel()
-	if claimer, ok := w.c.Source.(SettleClaimer); ok && len(ends) == 1 && w.claimsOnSettle() {
-		lost, err := w.settleAndClaim(call, claimer, ends[0])
-		return ends, []error{lost}, err
+	if claimer, ok := w.c.Source.(SettleClaimer); ok && w.claimsOnSettle() && w.claims.TryLock() {
+		defer w.claims.Unlock()
+		results, err := w.settleAndClaim(call, claimer, ends)
+		return ends, results, err
 	}
 	results, err := w.c.Source.Settle(call, ends)
 	return ends, results, err
 }
+
+// strict says that a job begins only when the end of the one before it is written.
+func (w *Worker) strict() bool { return w.c.Slots == 1 && w.c.Prefetch == 0 }
 
 // claimsOnSettle says whether the end of a run may bring the next job. With more
 // slots than one, claims and settlements go on at the same time instead.
@@ -105,14 +109,20 @@ func (w *Worker) claimsOnSettle() bool {
 	return w.c.Slots == 1 && w.claiming.Load() && !w.c.Once && w.c.MaxJobs == 0 && len(w.openQueues()) > 0
 }
 
-// settleAndClaim ends a run and takes the next job along, if there is one.
-func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, end Settlement) (lost, err error) {
+// settleAndClaim ends runs and takes the next jobs along, if there are any.
+func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, ends []Settlement) ([]error, error) {
 	asked := w.c.Now()
-	lost, next, err := claimer.SettleAndClaim(ctx, end, ClaimRequest{Worker: w.c.Info.ID, Queues: w.openQueues(),
-		Limit: 1, Lease: w.c.Lease})
+	r := w.request(w.openQueues(), w.capacity())
+	if w.strict() { // the slot counts as taken until the end is written
+		r.Limit, r.Ahead = 1, 0
+	}
+	if r.Limit == 0 {
+		return w.c.Source.Settle(ctx, ends)
+	}
+	results, next, err := claimer.SettleAndClaim(ctx, ends, r)
 	w.started.Add(int64(len(next)))
 	w.inFlight.take(next, asked)
-	return lost, err
+	return results, err
 }
 
 // closeIfStopping releases what pass took while the worker began to stop.
@@ -120,9 +130,12 @@ func (w *Worker) closeIfStopping(runCtx context.Context) {
 	if w.claiming.Load() || w.c.Slots > 1 {
 		return
 	}
-	for _, x := range w.inFlight.dequeue(w.c.Now().Add(time.Hour)) {
-		w.seal(x, Settlement{Outcome: Released, Error: ErrShutdown.Error(), Started: w.c.Now()})
-		w.settle(runCtx, []*inFlightJob{x})
+	came := w.inFlight.dequeue(w.c.Now().Add(time.Hour))
+	for _, x := range came {
+		w.seal(x, Settlement{Outcome: Released, Unstarted: true, Error: ErrShutdown.Error(), Started: w.c.Now()})
+	}
+	if len(came) > 0 {
+		w.settle(runCtx, came)
 	}
 }
 
@@ -132,6 +145,9 @@ func (w *Worker) account(ends []Settlement, results []error) {
 	for i, end := range ends {
 		if i < len(results) && results[i] != nil {
 			w.logUnwritten(end, results[i])
+			continue
+		}
+		if end.Unstarted {
 			continue
 		}
 		switch end.Outcome {

@@ -28,9 +28,9 @@ type Config struct {
 
 	Info   WorkerInfo // ID, Host, PID, Version; the rest is filled in
 	Queues []string
-	// Slots is how many jobs run at once; 1 runs strictly one after the other
-	//. Prefetch is how many more may be claimed ahead when jobs are
-	// short; it is used with more than one slot only.
+	// Slots is how many jobs run at once; 1 runs them one after the other. Prefetch
+	// is how many more may be claimed ahead when jobs are short. With one slot and
+	// no prefetch, a job begins when the end of the one before it is written.
 	Slots, Prefetch int
 	// Lease is how long a claim holds without a word from us; renewed every third.
 	Lease time.Duration
@@ -99,9 +99,6 @@ func (c *Config) defaults() {
 			*field = fallback
 		}
 	}
-	if c.Slots == 1 {
-		c.Prefetch = 0
-	}
 }
 
 // Worker claims jobs, runs their handlers and settles them, until its context
@@ -116,6 +113,7 @@ type Worker struct {
 	abort   chan struct{} // Abort was called
 	aborted sync.Once
 
+	claims  sync.Mutex // one claim at a time is asked for: each counts the free space
 	leases  sync.Mutex // renewing and settling exclude each other: both change leases
 	trouble trouble
 

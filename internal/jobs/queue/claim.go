@@ -42,18 +42,41 @@ func (c *claim) run(ctx context.Context) error {
 	if err := c.deferred(ctx); err != nil {
 		return err
 	}
-	for _, queue := range c.r.Queues {
-		if c.full() {
-			return nil
-		}
-		if err := c.queue(ctx, queue); err != nil {
-			return err
-		}
+	seenEmpty, err := c.queues(ctx, c.r.Queues, c.s.seenEmpty)
+	if err == nil && len(c.taken) == 0 { // a claim finds nothing only after a look everywhere
+		_, err = c.queues(ctx, seenEmpty, func(string) bool { return false })
+	}
+	if err != nil {
+		return err
 	}
 	if c.r.Whole && len(c.taken) == 0 && !c.unseen {
 		return c.whole(ctx)
 	}
 	return nil
+}
+
+// queues claims from queues in their order, and returns those that it left out
+// because they were seen empty a moment ago.
+func (c *claim) queues(ctx context.Context, queues []string, empty func(string) bool) (leftOut []string, err error) {
+	for _, queue := range queues {
+		if c.full() {
+			return leftOut, nil
+		}
+		if empty(queue) {
+			leftOut = append(leftOut, queue)
+			continue
+		}
+		look := emptyLook{c.s.tables.Options.Clock(), c.s.arrivalsIn(queue)}
+		delete(c.s.emptied, queue)
+		before := len(c.taken)
+		if err := c.queue(ctx, queue); err != nil {
+			return leftOut, err
+		}
+		if len(c.taken) == before && !c.full() && !c.unseen {
+			c.s.noteEmpty(queue, look)
+		}
+	}
+	return leftOut, nil
 }
 
 // queue claims from one queue, its classes of priority in order.

@@ -12,7 +12,7 @@ func (c *claim) process(ctx context.Context, queue string, found []*tables.Candi
 	err error) {
 	c.pages++
 	rescues := c.rescues(ctx)
-	for passed < len(found) && c.want() > 0 {
+	for passed < len(found) && c.want() > 0 && !c.stopped {
 		chosen, read, err := c.choose(ctx, queue, found[passed:], rescues)
 		if err != nil {
 			return passed, err
@@ -39,9 +39,15 @@ func (c *claim) choose(
 	for ; read < len(found) && len(chosen) < c.want(); read++ {
 		x := found[read]
 		x.Duplicates = nil // of an earlier try
-		if ok, err := c.mayClaim(ctx, queue, x, rescues); err != nil {
+		ok, err := c.mayClaim(ctx, queue, x, rescues)
+		if err != nil {
 			return nil, 0, err
-		} else if ok && !isDuplicate(x, primaries) {
+		}
+		if ok && c.tooEarly(x, len(c.taken)+len(chosen)) {
+			c.stopped = true
+			break
+		}
+		if ok && !isDuplicate(x, primaries) {
 			chosen = append(chosen, x)
 		}
 	}
@@ -51,6 +57,13 @@ func (c *claim) choose(
 		}
 	}
 	return chosen, read, nil
+}
+
+// tooEarly says that x is not claimed ahead of a free slot, as the one after so
+// many others: it may be started only once more, and a process that dies would
+// take that start from it.
+func (c *claim) tooEarly(x *tables.Candidate, before int) bool {
+	return before >= c.r.Limit-c.r.Ahead && x.Fault == nil && x.Job.Last()
 }
 
 // mayClaim says whether a candidate is ours, its lease may be taken over, and its

@@ -8,10 +8,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// SettleAndClaim implements jobs.SettleClaimer. The next job comes from what the last
-// claim saw beside its own; where that says nothing, the end alone is written.
-func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.ClaimRequest) (lost error,
+// SettleAndClaim implements jobs.SettleClaimer. The next jobs come from what the last
+// claim saw beside its own; where that says nothing, the ends alone are written.
+func (s *Store) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, r jobs.ClaimRequest) (results []error,
 	claimed []jobs.Claimed, err error) {
+	if len(ends) > s.tables.MaxBatch {
+		results, err = s.Settle(ctx, ends)
+		return results, nil, err
+	}
 	var n *next
 	select {
 	case s.claiming <- struct{}{}:
@@ -19,46 +23,72 @@ func (s *Store) SettleAndClaim(ctx context.Context, end jobs.Settlement, r jobs.
 		n = s.peekNext(r)
 	default: // another call is claiming
 	}
-	results := make([]error, 1)
-	if err := s.settle(ctx, []pendingSettlement{{Settlement: checked(&end)}}, results, n); err != nil {
+	results = make([]error, len(ends))
+	if err := s.settle(ctx, pendingOf(ends), results, n); err != nil {
 		if n != nil && database.Classify(err).Unclear() {
-			s.recordInDoubt(n.claim, []*tables.Candidate{n.row}, n.until)
+			s.recordInDoubt(n.claim, n.rows, n.until)
 		}
 		return nil, nil, s.tables.NoteTrouble(err)
 	}
-	if n != nil && n.won {
-		claimed = []jobs.Claimed{n.claimed(n.row, nil, n.until)}
+	if n == nil {
+		return results, nil, nil
 	}
-	return results[0], claimed, nil
+	if len(n.won) < len(n.rows) || len(n.rows) == 0 {
+		s.contended = contentionBackoff
+	}
+	for _, row := range n.won {
+		claimed = append(claimed, n.claimed(row, nil, n.until))
+	}
+	return results, claimed, nil
 }
 
-// peekNext is the job that a claim would take without another look, nil where
+// peekNext are the jobs that a claim would take without another look, nil where
 // it would have to look: for rows below the low-water mark, for a type's limit, for
 // duplicates.
 func (s *Store) peekNext(r jobs.ClaimRequest) *next {
-	if len(s.deferred)+len(s.inDoubt) > 0 || len(r.Queues) == 0 {
+	if len(s.deferred)+len(s.inDoubt) > 0 {
 		return nil
 	}
-	l := s.firstCursor(r.Queues[0])
-	if now := s.tables.Options.Clock(); l == nil || l.rescanning || !now.Before(l.next) || l.long &&
-		l.pending.anyDue(now) {
-		return nil
-	}
-	c := s.newClaim(r)
-	x := c.takePrefetched(&l.fromHead)
-	for i, row := range x.rows {
-		if !s.tables.Claimable(r.Queues[0], row) {
+	for _, queue := range r.Queues {
+		if s.seenEmpty(queue) {
 			continue
 		}
-		if row.Policy.Limit > 0 || row.Policy.Coalesce || row.Fault != nil || row.Rescued {
-			l.fromHead = x.without(i)
+		l, now := s.firstCursor(queue), s.tables.Options.Clock()
+		if l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.anyDue(now) {
 			return nil
 		}
-		l.fromHead = x.without(i + 1)
-		l.lowWater = tables.RowPosition{At: row.At, ID: row.ID}
-		return &next{claim: c, row: row, until: s.tables.LeaseMark(x.now, int64(r.Lease.Seconds()))}
+		return s.nextFrom(l, r)
 	}
 	return nil
+}
+
+// simple says that a row is claimed by its state alone.
+func simple(row *tables.Candidate) bool {
+	return row.Policy.Limit == 0 && !row.Policy.Coalesce && row.Fault == nil && !row.Rescued
+}
+
+// nextFrom are the first candidates that a scan cursor's last look left over, as
+// many as one statement can claim without a further question.
+func (s *Store) nextFrom(l *scanCursor, r jobs.ClaimRequest) *next {
+	n := &next{claim: s.newClaim(r)}
+	x := n.takePrefetched(&l.fromHead)
+	passed := 0
+	for limit := min(r.Limit, s.tables.MaxBatch); passed < len(x.rows) && len(n.rows) < limit; passed++ {
+		row := x.rows[passed]
+		if s.tables.Claimable(l.queue, row) {
+			if !simple(row) || n.tooEarly(row, len(n.rows)) || len(n.rows) > 0 && stateOf(row) != stateOf(n.rows[0]) {
+				break
+			}
+			n.rows = append(n.rows, row)
+		}
+		l.lowWater = tables.RowPosition{At: row.At, ID: row.ID}
+	}
+	l.fromHead = x.without(passed)
+	if len(n.rows) == 0 {
+		return nil
+	}
+	n.until = s.tables.LeaseMark(x.now, int64(r.Lease.Seconds()))
+	return n
 }
 
 // firstCursor is the scan cursor with which a claim from queue would begin, nil

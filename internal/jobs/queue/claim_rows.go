@@ -215,13 +215,17 @@ type state struct {
 	seen     int64
 }
 
+func stateOf(x *tables.Candidate) state {
+	return state{x.Attempts, x.Locked, x.Status, x.Token, x.Seen}
+}
+
 // compareAndSet is the compare-and-set, one UPDATE for all rows in the same state.
 func (s *Store) compareAndSet(ctx context.Context, q tables.Tx, rows []*tables.Candidate, until int64,
 	token string) error {
 	groups := map[state][]*tables.Candidate{}
 	var order []state
 	for _, x := range rows {
-		k := state{x.Attempts, x.Locked, x.Status, x.Token, x.Seen}
+		k := stateOf(x)
 		if groups[k] == nil {
 			order = append(order, k)
 		}
@@ -281,23 +285,39 @@ func (c *claim) lease(x *tables.Candidate, until int64) jobs.Lease {
 }
 
 // takeNext claims the next job by a separate statement in the settlement's
-// transaction. Where another worker was faster, won stays false.
+// transaction. Where another worker was faster, errShort undoes the whole, unless
+// it is one row, of which nothing was written.
 func (s *Store) takeNext(ctx context.Context, q tables.Tx, n *next) error {
 	if n == nil {
 		return nil
 	}
-	err := s.compareAndSet(ctx, q, []*tables.Candidate{n.row}, n.until, n.token)
-	n.won = err == nil
-	if errors.Is(err, errContended) {
+	n.won = nil
+	err := s.compareAndSet(ctx, q, n.rows, n.until, n.token)
+	switch {
+	case err == nil:
+		n.wonAll()
+	case errors.Is(err, errContended) && len(n.rows) == 1:
 		return nil
+	case errors.Is(err, errContended):
+		return errShort
 	}
 	return err
 }
 
-// taking is the claim of the next job as SQL.
+// taking is the claim of the next jobs as SQL.
 func (s *Store) taking(n *next) (string, []any) {
+	in, inArgs := s.tables.Dialect.IDRanges(ids(n.rows))
 	set, args := s.tables.Layout.ClaimRows(n.until, n.token)
-	cond, more := s.tables.Layout.Unchanged(n.row)
-	return fmt.Sprintf("UPDATE %s SET %s WHERE id = %d AND %s", s.tables.Layout.Table().Name, set, n.row.ID, cond),
-		append(args, more...)
+	cond, more := s.tables.Layout.Unchanged(n.rows[0])
+	return fmt.Sprintf("UPDATE %s SET %s WHERE %s AND %s", s.tables.Layout.Table().Name, set, in, cond),
+		slices.Concat(args, inArgs, more)
+}
+
+// noteWon notes that the claim got a row; 0 stands for all of them.
+func (n *next) noteWon(id int64) {
+	for _, row := range n.rows {
+		if id == 0 || row.ID == id {
+			n.won = append(n.won, row)
+		}
+	}
 }

@@ -268,7 +268,7 @@ func relayOutOfEarshot(f *fixture) {
 	}
 	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	l.next.Store(int32(unheard))
-	if _, next, err := f.SettleAndClaim(context.Background(), held, askOne); len(next) != 0 ||
+	if _, next, err := f.SettleAndClaim(context.Background(), []jobs.Settlement{held}, askOne); len(next) != 0 ||
 		database.Classify(err) != database.Unknown {
 		f.T.Fatalf("next %+v, %v", next, err)
 	}

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,11 +17,17 @@ var askOne = jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, 
 // relay ends a run and takes the next job along.
 func (f *fixture) relay(e jobs.Settlement) (next []jobs.Claimed, lost error) {
 	f.T.Helper()
-	lost, next, err := f.SettleAndClaim(context.Background(), e, askOne)
+	return f.relayAll(askOne, e)
+}
+
+// relayAll ends a run and takes the next jobs along that r asks for.
+func (f *fixture) relayAll(r jobs.ClaimRequest, ends ...jobs.Settlement) (next []jobs.Claimed, lost error) {
+	f.T.Helper()
+	results, next, err := f.SettleAndClaim(context.Background(), ends, r)
 	if err != nil {
 		f.T.Fatal(err)
 	}
-	return next, lost
+	return next, errors.Join(results...)
 }
 
 // A settlement brings the next job, claimed as a claim would have done it.
@@ -73,6 +80,110 @@ func conformASettlementDoesNotRestOnTheNextJob(t *testing.T, f *fixture) {
 	if got := f.MustClaim(5); len(got) != 1 {
 		t.Errorf("%d jobs are left to claim, want the third", len(got))
 	}
+}
+
+// Two ends bring the next three jobs. Where another worker took one of those that
+// would come, the ends are written all the same, and what is left is claimed later.
+func conformASettlementBringsManyJobs(t *testing.T, f *fixture) {
+	var list []jobs.Spec
+	for i := range 8 {
+		list = append(list, tablestest.Job(fmt.Sprint(i)))
+	}
+	receipts := f.MustEnqueue(list...)
+	held := f.MustClaim(2)
+	still := func() {
+		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
+		f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+	}
+	still()
+	three := askOne
+	three.Limit = 3
+	next, lost := f.relayAll(three, tablestest.End(held[0], jobs.Completed), tablestest.End(held[1], jobs.Completed))
+	if lost != nil || len(next) != 3 || next[0].Job.ID != receipts[2].ID || next[2].Job.ID != receipts[4].ID {
+		t.Fatalf("%v, next %+v, want three from the third on", lost, next)
+	}
+	other := f.ClaimBy(f.another(), 1)
+	if len(other) != 1 || other[0].Job.ID != receipts[5].ID {
+		t.Fatalf("another claimed %+v, want the sixth", other)
+	}
+	still()
+	got, lost := f.relayAll(three, tablestest.End(next[0], jobs.Completed), tablestest.End(next[1], jobs.Completed))
+	if lost != nil || f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'completed'") != 4 {
+		t.Fatalf("%v, and not all ends are written", lost)
+	}
+	f.cursorOf("default", 0).next = time.Time{} // what was foreseen and not taken is below the mark
+	if got = append(got, f.MustClaim(5)...); len(got) != 2 || got[0].Job.ID == got[1].Job.ID {
+		t.Errorf("claimed %+v, want the seventh and the eighth", got)
+	}
+}
+
+// A job that may be started only once more is claimed for a free slot, not ahead.
+func conformNoLastStartAhead(t *testing.T, f *fixture) {
+	receipts := f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`).WithMaxAttempts(1), tablestest.Job(`3`))
+	got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 3, Ahead: 2,
+		Lease: lease})
+	if err != nil || len(got) != 1 || got[0].Job.ID != receipts[0].ID {
+		t.Fatalf("claimed %+v, %v; want the first alone", got, err)
+	}
+	f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
+	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+	ahead := askOne
+	ahead.Limit, ahead.Ahead = 2, 2
+	if next, lost := f.relayAll(ahead, tablestest.End(got[0], jobs.Completed)); lost != nil || len(next) != 0 {
+		t.Errorf("%v, claimed %+v along, ahead of a slot", lost, next)
+	}
+	if got = f.MustClaim(2); len(got) != 2 || got[0].Job.ID != receipts[1].ID {
+		t.Errorf("claimed %+v, want the second and the third", got)
+	}
+}
+
+// The queue that comes first was empty a moment ago: a settlement brings the next
+// job of the second one, until a job comes into the first.
+func conformAQueueSeenEmptyCostsNoLook(t *testing.T, f *fixture) {
+	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
+	ask := askOne
+	ask.Queues = []string{"other", "default"}
+	held := f.MustClaim(1, ask.Queues...)
+	settle := func() []jobs.Claimed {
+		t.Helper()
+		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
+		f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+		if look, ok := f.emptied["other"]; ok {
+			f.emptied["other"] = emptyLook{f.tables.Options.Clock(), look.arrivals} // however slow the machine is
+		}
+		_, next, err := f.SettleAndClaim(bg, []jobs.Settlement{tablestest.End(held[0], jobs.Completed)}, ask)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return next
+	}
+	if held = settle(); len(held) != 1 || held[0].Job.ID != receipts[1].ID {
+		t.Fatalf("claimed %+v along, want the second", held)
+	}
+	f.InsertRaw("other", `{"type":"test.plain","n":4}`)
+	f.NoteArrival("OTHER")
+	if next := settle(); len(next) != 0 {
+		t.Fatalf("claimed %+v along, though a job was enqueued into the queue before it", next)
+	}
+	if held = f.MustClaim(1, ask.Queues...); len(held) != 1 || held[0].Job.Queue != "other" {
+		t.Fatalf("claimed %+v, want the job of the first queue", held)
+	}
+	f.MustSettle(tablestest.End(held[0], jobs.Completed))
+	f.emptied = map[string]emptyLook{"other": {f.tables.Options.Clock(), f.arrivalsIn("other")},
+		"default": {f.tables.Options.Clock(), f.arrivalsIn("default")}}
+	if got := f.claimQueues(1, ask.Queues...); len(got) != 1 || got[0].Job.ID != receipts[2].ID {
+		t.Errorf("claimed %+v, want the third: a claim finds nothing only after a look", got)
+	}
+}
+
+// claimQueues is one call of Claim.
+func (f *fixture) claimQueues(limit int, queues ...string) []jobs.Claimed {
+	f.T.Helper()
+	got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: queues, Limit: limit, Lease: lease})
+	if err != nil {
+		f.T.Fatal(err)
+	}
+	return got
 }
 
 // The answer to a claim's COMMIT is lost, and its worker has nothing: the job

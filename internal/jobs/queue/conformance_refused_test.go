@@ -109,8 +109,8 @@ func conformARefusedEndHoldsUpNoOther(t *testing.T, f *fixture) {
 	if errs[0] != nil || errs[2] != nil || errs[1] == nil || database.Classify(errs[1]) != database.JobsFault {
 		t.Errorf("%v, want the reason for the second only", errs)
 	}
-	lost, next, err := f.SettleAndClaim(context.Background(), ends[1], askOne)
-	if err != nil || lost == nil || len(next) != 0 {
+	lost, next, err := f.SettleAndClaim(context.Background(), ends[1:2], askOne)
+	if err != nil || lost[0] == nil || len(next) != 0 {
 		t.Errorf("%v, %v and %d claimed; want the reason alone", lost, err, len(next))
 	}
 	if n := f.CountRows("SELECT COUNT(*) FROM jobs"); n != 2 {

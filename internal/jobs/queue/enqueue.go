@@ -75,6 +75,7 @@ func (s *Store) wake(list []jobs.Spec) {
 		}
 		if n.Delay == 0 && n.RunAt.IsZero() && !woken[queue] {
 			woken[queue] = true
+			s.NoteArrival(queue)
 			s.tables.Options.Wake(queue)
 		}
 	}

@@ -101,7 +101,7 @@ func Open(ctx context.Context, db *sqlx.DB, o tables.Options) (*Store, error) {
 func New(ctx context.Context, t *tables.Tables) (*Store, error) {
 	s := &Store{
 		tables: t, claiming: make(chan struct{}, 1), cursors: map[scanCursorKey]*scanCursor{},
-		classes:  map[string]*classes{},
+		classes: map[string]*classes{}, emptied: map[string]emptyLook{}, arrivals: map[string]uint64{},
 		deferred: map[string][]int64{}, inDoubt: map[int64]inDoubtClaim{}, permits: map[string]int{},
 		delays:  delays{map[string]map[int64]time.Time{}, map[string]map[time.Time]bool{}},
 		unclear: map[string]bool{}, renewals: tables.NewRenewals(t),

@@ -206,6 +206,7 @@ func (s *Store) wakeAt(queue string, at time.Time) {
 		s.mu.Lock()
 		delete(set, at)
 		s.mu.Unlock()
+		s.NoteArrival(queue)
 		s.tables.Options.Wake(queue)
 	})
 }

@@ -15,6 +15,9 @@ import (
 func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	lines := make([]tables.RunRow, 0, len(ends))
 	for _, e := range ends {
+		if e.Unstarted {
+			continue
+		}
 		lead := s.runOf(e)
 		lines = append(lines, s.tables.RowOf(&lead))
 		if !e.gone() {

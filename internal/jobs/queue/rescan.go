@@ -18,6 +18,9 @@ const (
 	smallPage    = 20
 	largePage    = 2000
 	wholePayload = 4 << 10
+	// claimsAhead is for how many claims like itself a claim reads candidates,
+	// maxAhead how many these are at most.
+	claimsAhead, maxAhead = 8, 256
 )
 
 // read makes the next page larger where this one held nothing to take.
@@ -30,12 +33,19 @@ func (p *pageSize) read(took bool) {
 }
 
 // page reads a page; more says that rows may stand behind it. It ends before a
-// payload that was not read whole; one that stands first makes the page small.
+// payload that was not read whole; where one stands first, the page is small.
 func (c *claim) page(
 	ctx context.Context, size *pageSize, looking func(limit int) tables.CandidateQuery,
 ) (x prefetched, more bool, err error) {
+	return c.pageOf(ctx, size, max(int(*size), min(claimsAhead*c.want(), maxAhead)), looking)
+}
+
+// pageOf reads a page of so many rows, or of as many as the claim wants.
+func (c *claim) pageOf(
+	ctx context.Context, size *pageSize, rows int, looking func(limit int) tables.CandidateQuery,
+) (x prefetched, more bool, err error) {
 	least := max(c.want(), smallPage)
-	l := looking(max(least, int(*size)))
+	l := looking(max(least, rows))
 	if l.Limit > least {
 		l.Whole = wholePayload
 	}
@@ -49,7 +59,7 @@ func (c *claim) page(
 	for i, row := range x.rows {
 		if row.Size > wholePayload && row.Size <= tables.Oversize {
 			if *size = 0; i == 0 {
-				return c.page(ctx, size, looking)
+				return c.pageOf(ctx, size, 0, looking)
 			}
 			x.rows = x.rows[:i]
 			return x, true, nil
@@ -75,7 +85,7 @@ func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err erro
 		if err != nil || done {
 			return done && l.rescanEnd == tables.RowPosition{}, err
 		}
-		if c.want() <= 0 {
+		if c.want() <= 0 || c.stopped {
 			return false, nil
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -18,6 +19,46 @@ const (
 	rescanShare    = 20
 	rescanInterval = 50 * time.Millisecond
 )
+
+// maxArrivals bounds how many queues are distinguished when jobs are enqueued.
+const maxArrivals = 1000
+
+// NoteArrival says that a job was enqueued into a queue, "" is any queue: the next
+// claim looks there, even if it was empty a moment ago.
+func (s *Store) NoteArrival(queue string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	queue = strings.ToLower(queue) // databases may take "A" for "a"
+	if len(s.arrivals) >= maxArrivals && s.arrivals[queue] == 0 {
+		queue = ""
+	}
+	s.arrivals[queue]++
+}
+
+func (s *Store) arrivalsIn(queue string) uint64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.arrivals[""] + s.arrivals[strings.ToLower(queue)]
+}
+
+// seenEmpty says that a look at a queue found nothing to claim less than
+// prefetchTTL ago, and that no job was enqueued since, as far as this process was
+// told: claims from the queues behind it do without another look.
+func (s *Store) seenEmpty(queue string) bool {
+	look, ok := s.emptied[queue]
+	if !ok || look.arrivals != s.arrivalsIn(queue) {
+		return false
+	}
+	age := s.tables.Options.Clock().Sub(look.at)
+	return age >= 0 && age <= prefetchTTL
+}
+
+func (s *Store) noteEmpty(queue string, look emptyLook) {
+	if len(s.emptied) >= maxArrivals {
+		clear(s.emptied)
+	}
+	s.emptied[queue] = look
+}
 
 // takePrefetched returns prefetched candidates, once. It returns none where other
 // claimers are expected, which would have taken them.

@@ -16,16 +16,21 @@ import (
 // written: settling the same again is harmless.
 func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]error, error) {
 	results := make([]error, len(settlements))
-	ends := make([]pendingSettlement, len(settlements))
-	for i := range settlements {
-		ends[i] = pendingSettlement{Settlement: checked(&settlements[i]), index: i}
-	}
-	for batch := range slices.Chunk(ends, s.tables.MaxBatch) {
+	for batch := range slices.Chunk(pendingOf(settlements), s.tables.MaxBatch) {
 		if err := s.settle(ctx, batch, results, nil); err != nil {
 			return nil, s.tables.NoteTrouble(err)
 		}
 	}
 	return results, nil
+}
+
+// pendingOf are settlements on their way.
+func pendingOf(settlements []jobs.Settlement) []pendingSettlement {
+	ends := make([]pendingSettlement, len(settlements))
+	for i := range settlements {
+		ends[i] = pendingSettlement{Settlement: checked(&settlements[i]), index: i}
+	}
+	return ends
 }
 
 // checked turns a completion whose follow-ups cannot be enqueued into a
@@ -49,6 +54,7 @@ func checked(x *jobs.Settlement) *jobs.Settlement {
 }
 
 // settle writes ends, and claims n in the same transaction where it is not nil.
+// A claim that fails keeps no end from being written.
 func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []error, n *next) error {
 	ends, err := s.withoutSettled(ctx, ends)
 	if err != nil || len(ends) == 0 {
@@ -63,7 +69,7 @@ func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []
 		return nil
 	case refusal(err):
 		if n != nil {
-			n.won = false
+			n.drop()
 		}
 		if len(ends) == 1 {
 			return s.settleWithoutData(ctx, ends[0], results, err)
@@ -71,6 +77,9 @@ func (s *Store) settle(ctx context.Context, ends []pendingSettlement, results []
 	case !errors.Is(err, errShort):
 		s.rememberUnclear(ends)
 		return err
+	case n != nil: // the claim may be what fell short
+		n.drop()
+		return s.settle(ctx, ends, results, nil)
 	case len(ends) == 1:
 		if err := s.lost(ctx, ends[0], results); err != nil {
 			return err

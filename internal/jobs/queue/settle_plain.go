@@ -54,6 +54,9 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 		write = s.onPostgres
 	}
 	var settled []int64
+	if x.next != nil {
+		x.next.won = nil // of a try that was undone
+	}
 	statement, args := write(x)
 	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var what string
@@ -62,7 +65,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 		if what == "settled" {
 			settled = append(settled, id)
 		} else if x.next != nil {
-			x.next.won = id == x.next.row.ID
+			x.next.noteWon(id)
 		}
 		return err
 	}, statement, args...)
@@ -123,8 +126,8 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 	taking, answer := "", "SELECT 'settled', 1"
 	if x.next != nil {
 		taking, more = s.taking(x.next)
-		taking += "; SET taken = ROW_COUNT(); "
-		answer += fmt.Sprintf(" UNION ALL SELECT 'claimed', %d FROM DUAL WHERE taken = 1", x.next.row.ID)
+		taking = allOrNone(taking, len(x.next.rows))
+		answer += " UNION ALL SELECT 'claimed', 0 FROM DUAL WHERE taken > 0"
 		args = append(args, more...)
 	}
 	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.tables.MillisNow() +
@@ -134,6 +137,16 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " +
 		taking + "COMMIT; " +
 		answer + "; ELSE ROLLBACK; END IF; END", args
+}
+
+// allOrNone is a claim of n rows within onMariaDB: where one is not to be had,
+// none is taken, as the count does not say which.
+func allOrNone(taking string, n int) string {
+	if n == 1 {
+		return taking + "; SET taken = ROW_COUNT(); "
+	}
+	return "SAVEPOINT claiming; " + taking + "; SET taken = ROW_COUNT(); " +
+		fmt.Sprintf("IF taken <> %d THEN ROLLBACK TO claiming; SET taken = 0; END IF; ", n)
 }
 
 // settleTogether writes ends in one transaction, by one statement where that
@@ -198,6 +211,9 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	if x.next != nil {
 		taking, more := s.taking(x.next)
 		taken, statements, args = len(statements), append(statements, taking), append(args, more...)
+		if n := len(x.next.rows); n > 1 { // all or none, as the count does not say which
+			statements = append(statements, database.Guard("@claimed", "1", n))
+		}
 	}
 	s.tables.Asked.Add(1)
 	found, err := s.packets.Send(ctx, s.tables.DB, append(statements, "COMMIT"), args)
@@ -212,8 +228,8 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	case err != nil:
 		return nil, s.understood(err)
 	}
-	if taken > 0 {
-		x.next.won = found[taken] == 1
+	if taken > 0 && found[taken] > 0 {
+		x.next.wonAll()
 	}
 	return x.drop.ids, nil
 }

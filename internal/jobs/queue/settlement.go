@@ -43,13 +43,20 @@ type plainEnd struct {
 	next  *next // claimed along, or nil
 }
 
-// next is the candidate that a settlement claims in its own transaction.
+// next are the candidates that a settlement claims in its own transaction. All of
+// them are in the same state, so that one statement takes them.
 type next struct {
 	*claim
-	row   *tables.Candidate
+	rows  []*tables.Candidate
 	until int64
-	won   bool
+	won   []*tables.Candidate // of rows: usually all; none where another worker was faster with one
 }
+
+// wonAll notes that the claim got every row.
+func (n *next) wonAll() { n.won = n.rows }
+
+// drop takes the claim out of the settlement: it was not made.
+func (n *next) drop() { n.rows, n.won = nil, nil }
 
 // errShort says that fewer rows than named were still held: the transaction is
 // undone and split, until those that were lost stand alone.

@@ -23,6 +23,7 @@ type Store struct {
 	claiming  chan struct{}
 	cursors   map[scanCursorKey]*scanCursor
 	classes   map[string]*classes
+	emptied   map[string]emptyLook // by queue: see seenEmpty
 	deferred  map[string][]int64
 	inDoubt   map[int64]inDoubtClaim // unclear claims, by row: see in_doubt.go
 	contended int                    // claims for which others are expected: see claimWithLock
@@ -33,9 +34,10 @@ type Store struct {
 	packets      sender      // nil where the server gets none
 	renewals     *tables.Renewals
 
-	mu       sync.Mutex      // never held while the database is asked
-	unclear  map[string]bool // settlements whose answer was lost, by lease
-	delays   delays          // see pending.go
+	mu       sync.Mutex        // never held while the database is asked
+	unclear  map[string]bool   // settlements whose answer was lost, by lease
+	delays   delays            // see pending.go
+	arrivals map[string]uint64 // how often jobs were enqueued, by queue in lower case; "" is any queue
 	enqueues *groupcommit.Group[*enqueueRequest]
 }
 
@@ -100,6 +102,12 @@ type classes struct {
 	lostPage   pageSize
 }
 
+// emptyLook is the last look at a queue that found nothing to claim.
+type emptyLook struct {
+	at       time.Time // when it began, of Options.Clock
+	arrivals uint64    // that were known then
+}
+
 // pageSize is how many rows the next look reads; the zero value is smallPage.
 type pageSize int
 
@@ -158,8 +166,9 @@ type claim struct {
 	taken       []jobs.Claimed
 	pages       int
 	absorbed    map[int64]bool // rows that were taken as duplicates
-	// unseen says that the claim ended at its bounds before it saw all rows.
-	unseen bool
+	// unseen says that the claim ended at its bounds before it saw all rows,
+	// stopped that it ended before a job that must wait for a free slot.
+	unseen, stopped bool
 }
 
 func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
@@ -175,7 +184,7 @@ const maxPages = 20
 
 // full says that the claim has what it wants, or is at its bounds.
 func (c *claim) full() bool {
-	if c.want() <= 0 {
+	if c.want() <= 0 || c.stopped {
 		return true
 	}
 	if c.pages >= maxPages {

@@ -62,6 +62,7 @@ func (s *Store) RunWaiting(ctx context.Context, dependency string) error {
 			queues[queue] = true
 		}
 		for queue := range queues {
+			s.NoteArrival(queue)
 			s.tables.Options.Wake(queue)
 		}
 	}

@@ -37,6 +37,7 @@ func Dir(identity string) string {
 // Listener hears calls.
 type Listener struct {
 	jobs, orders chan struct{}
+	arrived      func(queue string)
 	queues       []string
 	conn         *net.UnixConn
 	path         string
@@ -45,8 +46,9 @@ type Listener struct {
 
 // Listen opens a socket in dir. Several listeners may be there at once. Calls
 // about the jobs of other queues than these are not heard; without queues, all
-// are.
-func Listen(dir string, queues ...string) (*Listener, error) {
+// are. arrived, if it is not nil, gets the queue of each call about jobs before
+// Jobs receives, "" for any queue; it must be quick.
+func Listen(dir string, arrived func(queue string), queues ...string) (*Listener, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder for wake-ups: %w", err)
 	}
@@ -63,7 +65,8 @@ func Listen(dir string, queues ...string) (*Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listening for wake-ups: %w", err)
 	}
-	l := &Listener{jobs: make(chan struct{}, 1), orders: make(chan struct{}, 1), queues: queues, conn: conn, path: path}
+	l := &Listener{jobs: make(chan struct{}, 1), orders: make(chan struct{}, 1), queues: queues, conn: conn, path: path,
+		arrived: arrived}
 	l.done.Go(l.hear)
 	return l, nil
 }
@@ -93,7 +96,10 @@ func (l *Listener) hear() {
 		}
 		if Message(buffer[0]) == Orders {
 			notify(l.orders)
-		} else if l.listensTo(string(buffer[1:n])) {
+		} else if queue := string(buffer[1:n]); l.listensTo(queue) {
+			if l.arrived != nil {
+				l.arrived(queue)
+			}
 			notify(l.jobs)
 		}
 	}

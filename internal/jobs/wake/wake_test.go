@@ -9,12 +9,12 @@ import (
 
 func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
-	a, err := Listen(dir)
+	a, err := Listen(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer a.Close()
-	b, err := Listen(dir)
+	b, err := Listen(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
 
 func TestADeadListenersSocketIsForgotten(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
-	l, err := Listen(dir)
+	l, err := Listen(dir, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +72,7 @@ func TestCallingNobodyIsQuiet(t *testing.T) {
 
 func TestCallsAboutOtherQueuesAreNotHeard(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
-	l, err := Listen(dir, "cmsjobs", "default")
+	l, err := Listen(dir, nil, "cmsjobs", "default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func TestListeningWhileOthersCall(t *testing.T) {
 		}
 	}()
 	for range 2000 {
-		l, err := Listen(dir)
+		l, err := Listen(dir, nil)
 		if err != nil {
 			t.Error(err)
 			break

@@ -1,0 +1,9 @@
+// Command fleet measures many worker processes on one database: jobs a second,
+// processor time of server and clients a job, and how many places a job is
+// overtaken. It starts its own servers, runs each worker as an operating-system
+// process with the default queues, and puts Laravel's workers beside them.
+//
+// It is not bench/queue, which measures one process against its peers, and not
+// bench/scale, which measures single claims. It refuses to measure on a busy
+// machine, except with -busy.
+package main
