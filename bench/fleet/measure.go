@@ -78,8 +78,8 @@ func fill(ctx context.Context, db *sqlx.DB, n int, payload string) error {
 	row := fmt.Sprintf("('default', '%s', 0, %d, %d)", payload, now, now)
 	for left := n; left > 0; left -= 1000 {
 		values := strings.Repeat(row+",", min(left, 1000))
-		if _, err := db.ExecContext(ctx, "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES "+
-			strings.TrimSuffix(values, ",")); err != nil {
+		if _, err := db.ExecContext(ctx,
+			"INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES "+strings.TrimSuffix(values, ",")); err != nil {
 			return err
 		}
 	}
