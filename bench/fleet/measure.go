@@ -131,7 +131,7 @@ func drained(ctx context.Context, db *sqlx.DB) error {
 	deadline := time.Now().Add(10 * time.Minute)
 	for time.Now().Before(deadline) {
 		var left int
-		if err := db.GetContext(ctx, &left, "SELECT COUNT(*) FROM (SELECT 1 FROM jobs LIMIT 1) AS some"); err != nil ||
+		if err := db.GetContext(ctx, &left, "SELECT COUNT(*) FROM (SELECT 1 FROM jobs LIMIT 1) AS waiting"); err != nil ||
 			left == 0 {
 			return err
 		}
