@@ -206,7 +206,7 @@ func TestTheRulesCanFail(t *testing.T) {
 		{"internal/web", module + "/internal/jobs/history"},
 		{"internal/handlers/mail", module + "/config"},
 		{"internal/web", module + "/internal/handlers/mail"},
-		{"config", module + "/internal/jobs"},
+		{"config", module + "/internal/jobs/queue"},
 		{"client", module + "/internal/jobs"},
 		{"client", "github.com/google/uuid"},
 	} {

@@ -180,8 +180,9 @@ func purgeHandler(registry *jobs.Registry, r *Services) error {
 		r.Log.Debug("no purges here: the site's address is not known (cms.url)", "event", "purge.off")
 		return nil
 	}
-	set := purge.Config{Site: site, Hosts: c.Hosts, Also: c.Also, Changed: r.changesToPurge(), Now: r.Now, Logger: r.Log,
-		Warm: purge.WarmOptions{Most: c.Warm, AtOnce: c.WarmAtOnce},
+	set := purge.Config{Site: site, Hosts: c.Hosts, Also: c.Also, Changed: r.changesToPurge(), Now: r.Now,
+		Logger: r.Log,
+		Warm:   purge.WarmOptions{Most: c.Warm, AtOnce: c.WarmAtOnce},
 		Client: outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: everywhere(), AllowHTTP: true,
 			SameHostRedirects: true, MaxBody: maxPage, UserAgent: "cmsjobs/" + r.Version})}
 	for _, d := range c.Destinations {

@@ -169,7 +169,8 @@ func (r *Services) openStore(ctx context.Context) error {
 	}
 	q, d := r.Config.Queue, r.Config.Database
 	o := tables.Options{
-		Prefix: d.Prefix, Table: d.JobsTable, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{"cmsjobs"},
+		Prefix: d.Prefix, Table: d.JobsTable, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{
+			"cmsjobs"},
 		Connection: d.Connection, Mode: tables.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
 		Logger: r.Log, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Clock: r.Now,
 		RestartedAt: func(ctx context.Context) (time.Time, error) {

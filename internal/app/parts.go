@@ -64,18 +64,11 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	if c.Publish.Watch && r.Handlers.publish != nil {
 		parts = append(parts, part{"watcher", r.Handlers.publish.NewWatcher().Run})
 	}
-	var collector *analytics.Collector
-	if c.Analytics.Collect && c.HTTP.Enabled {
-		collector = r.Handlers.Analytics.NewCollector()
-		parts = append(parts, part{"collector", collector.Run})
+	pages, err := r.webParts()
+	if err != nil {
+		return nil, err
 	}
-	if c.HTTP.Enabled {
-		page, err := r.web(collector)
-		if err != nil {
-			return nil, err
-		}
-		parts = append(parts, page)
-	}
+	parts = append(parts, pages...)
 	if len(parts) == 0 {
 		return nil, nil
 	}
@@ -87,6 +80,24 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	return append(parts, part{"systemd", func(ctx context.Context) error {
 		return systemd.Notify(ctx, func(context.Context) error { return nil })
 	}}), nil
+}
+
+// webParts are the server of pages and API, and the collector of page views that it
+// serves.
+func (r *Services) webParts() (parts []part, err error) {
+	if !r.Config.HTTP.Enabled {
+		return nil, nil
+	}
+	var collector *analytics.Collector
+	if r.Config.Analytics.Collect {
+		collector = r.Handlers.Analytics.NewCollector()
+		parts = append(parts, part{"collector", collector.Run})
+	}
+	page, err := r.web(collector)
+	if err != nil {
+		return nil, err
+	}
+	return append(parts, page), nil
 }
 
 // watchIfEnabled watches the conditions where conditions.enabled says so.

@@ -105,8 +105,9 @@ func (r *Services) entries() ([]schedule.Entry, error) {
 			return nil, fmt.Errorf("schedule.entries.%s: %w", name, err)
 		}
 		if e.Job.Type == "" {
-			return nil, fmt.Errorf("schedule.entries.%s: it names no type, and the timetable has no such entry: it has "+
-				"%s", name, strings.Join(entryNames(), ", "))
+			return nil,
+				fmt.Errorf("schedule.entries.%s: it names no type, and the timetable has no such entry: it has "+
+					"%s", name, strings.Join(entryNames(), ", "))
 		}
 		known, there := r.Registry.Lookup(e.Job.Type)
 		if !there {

@@ -17,11 +17,16 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 )
 
+// restoreOptions are the flags of "cmsjobs backup restore".
+type restoreOptions struct {
+	request                       restore.Request
+	from, into                    string
+	dry, everything, finish, undo bool
+	post                          int64
+}
+
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
-	var q restore.Request
-	var from, into string
-	var dry, everything, finish, undo bool
-	var post int64
+	var o restoreOptions
 	c := &cobra.Command{Use: "restore ID", Short: "Restore the database, tables or files of a backup",
 		Args: cobra.MaximumNArgs(1),
 		Long: `Shows what would change and a confirmation word. Nothing changes without --confirm WORD. Before
@@ -37,44 +42,55 @@ what remains. The next start of the service and the next backup do the nearer of
 			"--paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into " +
 			"mysql://user@host/copy\n  cmsjobs backup restore latest --post 12",
 		RunE: func(c *cobra.Command, args []string) error {
-			if finish || undo {
-				return a.settleRestore(c, args, finish)
-			}
-			if len(args) == 0 {
-				return app.Usagef("name the backup: its id, or latest")
-			}
-			if post > 0 {
-				return a.restorePost(c, restore.PostRequest{ID: post, Confirm: q.Confirm, TrustUnknown: q.TrustUnknown,
-					AllowFailed: q.AllowFailed}, args[0], from)
-			}
-			if everything {
-				q.Database, q.Files = true, true
-			}
-			if !q.Database && !q.Files && len(q.Tables) == 0 && len(q.Paths) == 0 {
-				return app.Usagef("say what to restore: --everything, --database, --tables, --files or --paths")
-			}
-			q.Database, q.Files = q.Database || len(q.Tables) > 0, q.Files || len(q.Paths) > 0
-			if into != "" {
-				var err error
-				if q.IntoDSN, err = database.DriverDSN(into); err != nil {
-					return app.UsageError{Err: fmt.Errorf("--into: %w", err)}
-				}
-				// a SQLite backup is restored into a new file
-				if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile {
-					q.IntoDSN = path
-				}
-			}
-			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
-				return a.restore(ctx, h, q, args[0], from, dry)
-			})
+			return a.runRestore(c, o, args)
 		}}
-	f := c.Flags()
-	f.BoolVar(&everything, "everything", false, "the database and all files")
+	o.flags(c)
+	return c
+}
+
+// runRestore does what the flags say.
+func (a *commandLine) runRestore(c *cobra.Command, o restoreOptions, args []string) error {
+	q := &o.request
+	if o.finish || o.undo {
+		return a.settleRestore(c, args, o.finish)
+	}
+	if len(args) == 0 {
+		return app.Usagef("name the backup: its id, or latest")
+	}
+	if o.post > 0 {
+		return a.restorePost(c, restore.PostRequest{ID: o.post, Confirm: q.Confirm, TrustUnknown: q.TrustUnknown,
+			AllowFailed: q.AllowFailed}, args[0], o.from)
+	}
+	if o.everything {
+		q.Database, q.Files = true, true
+	}
+	if !q.Database && !q.Files && len(q.Tables) == 0 && len(q.Paths) == 0 {
+		return app.Usagef("say what to restore: --everything, --database, --tables, --files or --paths")
+	}
+	q.Database, q.Files = q.Database || len(q.Tables) > 0, q.Files || len(q.Paths) > 0
+	if o.into != "" {
+		var err error
+		if q.IntoDSN, err = database.DriverDSN(o.into); err != nil {
+			return app.UsageError{Err: fmt.Errorf("--into: %w", err)}
+		}
+		// a SQLite backup is restored into a new file
+		if path, isFile := strings.CutPrefix(q.IntoDSN, "file:"); isFile {
+			q.IntoDSN = path
+		}
+	}
+	return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+		return a.restore(ctx, h, *q, args[0], o.from, o.dry)
+	})
+}
+
+func (o *restoreOptions) flags(c *cobra.Command) {
+	f, q := c.Flags(), &o.request
+	f.BoolVar(&o.everything, "everything", false, "the database and all files")
 	f.BoolVar(&q.Database, "database", false, "the whole database")
 	f.StringSliceVar(&q.Tables, "tables", nil, "only these tables")
 	f.BoolVar(&q.Files, "files", false, "all files; those that the backup does not have stay")
 	f.StringSliceVar(&q.Paths, "paths", nil, "only files that fit, for example 'uploads/news/**'")
-	f.StringVar(&into, "into", "", "another database instead of the CMS's; for SQLite sqlite:NEWFILE")
+	f.StringVar(&o.into, "into", "", "another database instead of the CMS's; for SQLite sqlite:NEWFILE")
 	f.StringVar(&q.IntoFolder, "into-folder", "", "another folder instead of the CMS's")
 	f.StringToStringVar(&q.Collations, "collation", nil, "OLD=NEW: a collation that becomes another, for example "+
 		"utf8mb4_0900_ai_ci=utf8mb4_unicode_ci")
@@ -85,17 +101,16 @@ what remains. The next start of the service and the next backup do the nearer of
 	f.BoolVar(&q.AllowExecutable, "allow-executable", false, "restore files that a web server could execute too")
 	f.BoolVar(&q.AllowFailed, "allow-failed", false, "restore a backup whose newest verification failed, if its "+
 		"archive is still the one that was made")
-	f.StringVar(&from, "from", "", "the destination to read from")
-	f.BoolVar(&dry, "dry-run", false, "only show what would change")
-	f.Int64Var(&post, "post", 0, "only the blog post of this number, with its address, meta data, categories, tags "+
+	f.StringVar(&o.from, "from", "", "the destination to read from")
+	f.BoolVar(&o.dry, "dry-run", false, "only show what would change")
+	f.Int64Var(&o.post, "post", 0, "only the blog post of this number, with its address, meta data, categories, tags "+
 		"and translations")
 	c.MarkFlagsMutuallyExclusive("post", "everything")
 	c.MarkFlagsMutuallyExclusive("post", "database")
 	c.MarkFlagsMutuallyExclusive("post", "files")
-	f.BoolVar(&finish, "finish", false, "finish a restore that was killed")
-	f.BoolVar(&undo, "undo", false, "roll back a restore that was killed")
+	f.BoolVar(&o.finish, "finish", false, "finish a restore that was killed")
+	f.BoolVar(&o.undo, "undo", false, "roll back a restore that was killed")
 	c.MarkFlagsMutuallyExclusive("finish", "undo")
-	return c
 }
 
 // settleRestore brings a restore that was killed to its end.

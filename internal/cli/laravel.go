@@ -61,7 +61,7 @@ configuration), so they change nothing.
 	f.Bool("force", false, "ignored: the service works in maintenance mode, too")
 	f.Bool("daemon", false, "ignored: a worker goes on until it is stopped")
 	run := c.RunE
-	c.RunE = func(c *cobra.Command, args []string) error {
+	c.RunE = func(c *cobra.Command, _ []string) error {
 		for name, unit := range map[string]string{"memory": "MiB", "max-time": "s"} {
 			if given := c.Flags().Lookup(name); given.Changed && bareNumber.MatchString(given.Value.String()) {
 				if err := c.Flags().Set(name, given.Value.String()+unit); err != nil {

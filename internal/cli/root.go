@@ -79,7 +79,8 @@ func (a *commandLine) addCommands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	add(groupStart, a.demoCommand(), a.setupCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(), a.migrateCommand())
+	add(groupStart, a.demoCommand(), a.setupCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(),
+		a.migrateCommand())
 	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.typesCommand())
 	add(groupWorker, a.workCommand(), a.workersCommand(), a.queuesCommand(), a.pauseCommand(), a.continueCommand(),
 		a.restartCommand(), a.scheduleCommand(), a.tickCommand())

@@ -26,7 +26,6 @@ type setupOptions struct {
 	choice        setup.Choice
 	way           string
 	yes, remove   bool
-	password      bool
 	answers       *bufio.Reader
 	record        *setup.Record
 	host          setup.Host
@@ -94,7 +93,7 @@ func (a *commandLine) setUp(ctx context.Context, o *setupOptions) error {
 		return errors.Join(err, errors.New("nothing was changed"))
 	}
 	runner := setup.Runner{Run: setup.Command, Say: a.say}
-	if o.record, err = runner.Apply(ctx, plan, o.tables); err != nil {
+	if o.record, err = runner.Apply(plan, o.tables); err != nil {
 		return errors.Join(err, a.undoHint(o.record))
 	}
 	if err := a.firstJobs(ctx, o, plan); err != nil {
@@ -203,7 +202,8 @@ func (a *commandLine) sayEnd(ctx context.Context, p setup.Plan, o *setupOptions)
 		return err
 	}
 	if grants := o.site.Grants(); grants != "" {
-		a.say("\nThe service uses the CMS's own database account. For one with fewer rights, run this as the database's "+
+		a.say("\nThe service uses the CMS's own database account. For one with fewer rights, run this as the "+
+			"database's "+
 			"administrator and set database.dsn in %s:\n%s", p.Config, grants)
 	}
 	a.say("\nThe page: %s", p.Page)

@@ -41,7 +41,8 @@ func (a *commandLine) sitemapCommand() *cobra.Command {
 			})
 		}}
 	generate.Flags().BoolVar(&force, "force", false, "also when nothing changed")
-	generate.Flags().BoolVar(&dry, "dry-run", false, "only show what would be listed, with some addresses of each table")
+	generate.Flags().BoolVar(&dry, "dry-run", false,
+		"only show what would be listed, with some addresses of each table")
 	c.AddCommand(generate, &cobra.Command{Use: "check", Short: "Check the files against sitemaps.org's rules and the " +
 		"database", Example: "  cmsjobs sitemap check --json", Args: cobra.NoArgs,
 		Long: "Reads the files in the folder and reports what is wrong with them.\n\nExit codes: 0 no problems · 1 " +
@@ -77,7 +78,8 @@ func (a *commandLine) previewSitemap(ctx context.Context, r *app.Services) error
 		cells = append(cells, []string{p.Model, p.Table, strconv.Itoa(p.URLs), strconv.Itoa(p.SkippedRows),
 			strings.Join(p.First, "\n")})
 	}
-	if err := a.list(list, []string{"CONTENT", "TABLE", "URLS", "SKIPPED", "FIRST"}, cells, "No content."); err != nil ||
+	if err := a.list(list, []string{"CONTENT", "TABLE", "URLS", "SKIPPED", "FIRST"}, cells,
+		"No content."); err != nil ||
 		a.global.json {
 		return err
 	}

@@ -82,8 +82,6 @@ func (e *Evaluator) limit(name string) Limit {
 	return d.Limit
 }
 
-const ()
-
 func (e *Evaluator) id() string {
 	if e.c.Process == nil {
 		return ""

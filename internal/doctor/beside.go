@@ -72,16 +72,19 @@ func checkShared(ctx context.Context, r *app.Services) ([]Finding, error) {
 			}
 		}
 	}
-	fix := "enqueue into the queue " + ownQueue + ", which no PHP worker reads, and write \"job\", \"displayName\" and " +
+	fix := "enqueue into the queue " + ownQueue +
+		", which no PHP worker reads, and write \"job\", \"displayName\" and " +
 		"\"uuid\" into the payload (docs/enqueue.md)"
 	var found []Finding
 	for _, queue := range slices.Sorted(maps.Keys(ours)) {
 		if n := bare[queue]; n > 0 {
-			found = append(found, warn(fix, "%d of our {row|rows} in the queue %s {has|have} no \"job\": a PHP worker that "+
+			found = append(found, warn(fix, "%d of our {row|rows} in the queue %s {has|have} no \"job\": a PHP "+
+				"worker that "+
 				"reads it deletes such a row without a trace", n, queue))
 		}
 		if n := php[queue]; n > 0 {
-			found = append(found, warn(fix, "the queue %s has %d of our jobs and %d of PHP's: a PHP worker that reads it "+
+			found = append(found, warn(fix, "the queue %s has %d of our jobs and %d of PHP's: a PHP worker that "+
+				"reads it "+
 				"takes ours, too, and fails them", queue, ours[queue], n))
 		}
 	}
@@ -228,7 +231,8 @@ func checkWebServer(_ context.Context, r *app.Services) ([]Finding, error) {
 		}
 		if info.Mode().Perm()&0o001 == 0 {
 			found = append(found, warn("chmod o+x "+dir+", or put the web server into the folder's group",
-				"%s lets no other account in (%s): a web server of another account cannot read sitemaps and pictures", dir,
+				"%s lets no other account in (%s): a web server of another account cannot read sitemaps and pictures",
+				dir,
 				info.Mode().Perm()))
 		}
 		if dir == filepath.Dir(dir) || dir == filepath.Clean(r.Site.Root) {
@@ -241,7 +245,8 @@ func checkWebServer(_ context.Context, r *app.Services) ([]Finding, error) {
 			continue
 		}
 		if err == nil && info.Mode().Perm()&0o004 == 0 {
-			found = append(found, warn("chmod o+r "+filepath.Join(public, name), "%s is readable by its group only (%s)",
+			found = append(found, warn("chmod o+r "+filepath.Join(public, name),
+				"%s is readable by its group only (%s)",
 				name, info.Mode().Perm()))
 		}
 	}
@@ -266,8 +271,9 @@ func checkUmask(_ context.Context, r *app.Services) ([]Finding, error) {
 		return nil, err
 	}
 	if mode := info.Mode().Perm(); mode&0o040 == 0 && os.PathSeparator == '/' {
-		return []Finding{warn("start the service with the umask 0027 or 0022 (systemd: UMask=0027)", "new files get %s: "+
-			"PHP under another account of the same group cannot read them", mode)}, nil
+		return []Finding{warn("start the service with the umask 0027 or 0022 (systemd: UMask=0027)",
+			"new files get %s: "+
+				"PHP under another account of the same group cannot read them", mode)}, nil
 	}
 	return []Finding{ok("new files get %s", info.Mode().Perm())}, nil
 }

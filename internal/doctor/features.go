@@ -23,7 +23,8 @@ func checkCMS(ctx context.Context, r *app.Services) ([]Finding, error) {
 		return nil, err
 	}
 	if a := r.Site.Application(); a.Other() {
-		return []Finding{ok("this is %s: its queue, backups, logs, cache, mail and webhooks are worked on; for a sitemap "+
+		return []Finding{ok("this is %s: its queue, backups, logs, cache, mail and webhooks are worked on; for a "+
+			"sitemap "+
 			"name its tables in cms.models", a)}, nil
 	}
 	if len(p.Content) == 0 {
@@ -200,7 +201,8 @@ func checkSignIn(ctx context.Context, r *app.Services) ([]Finding, error) {
 	case missing == "":
 		return []Finding{ok("the CMS's administrators can sign in to the page")}, nil
 	case c.AdminPassword == "" && len(c.Users) == 0:
-		return []Finding{warn("set http.admin_password", "nobody can sign in to the page: no account of the CMS can (%s), "+
+		return []Finding{warn("set http.admin_password", "nobody can sign in to the page: no account of the CMS can "+
+			"(%s), "+
 			"and the configuration has none", missing)}, nil
 	}
 	return []Finding{ok("the page's accounts are those of the configuration; no account of the CMS can sign in: %s",

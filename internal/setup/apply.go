@@ -40,7 +40,7 @@ func Command(ctx context.Context, input string, command ...string) (string, erro
 
 // Apply writes what the plan says, but for Start. Nothing is changed where a foreign
 // file is in the way. tables says that the service's tables are there already.
-func (r Runner) Apply(ctx context.Context, p Plan, tables bool) (*Record, error) {
+func (r Runner) Apply(p Plan, tables bool) (*Record, error) {
 	record := &Record{Dir: p.Dir, Way: p.Choice.Way, Name: p.Choice.Name, Account: p.Account, Program: p.Program,
 		Config: p.Config, CronLine: p.CronLine, Log: p.Log, Tables: !tables, prefix: p.Choice.Prefix}
 	if p.Choice.Prefix == "" {
@@ -233,20 +233,7 @@ func (r Runner) Stop(ctx context.Context, record *Record) error {
 func (r Runner) Remove(ctx context.Context, record *Record) error {
 	var errs []error
 	for _, f := range slices.Backward(record.Files) {
-		path := record.at(f.Path)
-		same, there, err := unchanged(path, f.SHA256)
-		switch {
-		case err != nil:
-			errs = append(errs, err)
-		case there && !same:
-			r.Say("kept %s: it was changed since setup wrote it", f.Path)
-		case there:
-			if err := os.Remove(path); err != nil {
-				errs = append(errs, err)
-				continue
-			}
-			r.Say("removed %s", f.Path)
-		}
+		errs = append(errs, r.removeFile(record, f))
 	}
 	if record.Log != "" && record.Log != "/dev/null" {
 		errs = append(errs, removed(record.Log))
@@ -268,6 +255,24 @@ func (r Runner) Remove(ctx context.Context, record *Record) error {
 		_, err := r.Run(ctx, "", "systemctl", "daemon-reload")
 		return err
 	}
+	return nil
+}
+
+// removeFile removes a file that is still as setup wrote it.
+func (r Runner) removeFile(record *Record, f Written) error {
+	path := record.at(f.Path)
+	same, there, err := unchanged(path, f.SHA256)
+	switch {
+	case err != nil || !there:
+		return err
+	case !same:
+		r.Say("kept %s: it was changed since setup wrote it", f.Path)
+		return nil
+	}
+	if err := os.Remove(path); err != nil {
+		return err
+	}
+	r.Say("removed %s", f.Path)
 	return nil
 }
 

@@ -195,7 +195,7 @@ func TestRemoveKeepsWhatWasChanged(t *testing.T) {
 	p := planned(t, h, s, Choice{Way: Systemd, Prefix: prefix})
 	var said []string
 	r := Runner{Run: Command, Say: func(format string, _ ...any) { said = append(said, format) }}
-	if _, err := r.Apply(t.Context(), p, false); err != nil {
+	if _, err := r.Apply(p, false); err != nil {
 		t.Fatal(err)
 	}
 	unit := filepath.Join(prefix, "etc/systemd/system/cmsjobs.service")

@@ -109,10 +109,12 @@ func denied(err error) error {
 			return httpError(http.StatusForbidden, "This token makes jobs of %q run only; this would let others run, "+
 				"too.", d.Who.Types)
 		}
-		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.", redact.Clip(d.Type, 80),
+		return httpError(http.StatusForbidden, "This token may not make jobs of %q run, only of %q.",
+			redact.Clip(d.Type, 80),
 			d.Who.Types)
 	case access.NotOffered:
-		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_types).", redact.Clip(d.Type, 80))
+		return httpError(http.StatusForbidden, "%q may not be enqueued over HTTP (allowed_types).",
+			redact.Clip(d.Type, 80))
 	case access.AdminsOnly:
 		return httpError(http.StatusForbidden, "%q is for administrators.", redact.Clip(d.Type, 80))
 	case access.ServiceItself:

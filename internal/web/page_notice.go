@@ -26,7 +26,8 @@ func (s *Server) backUndone(c echo.Context, to, key string) error {
 const undone = "!"
 
 func (s *Server) backSaying(c echo.Context, to, text string) error {
-	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(redact.Clip(text, 900)), Path: "/admin", MaxAge: 60,
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(redact.Clip(text, 900)), Path: "/admin",
+		MaxAge:   60,
 		HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
 	return c.Redirect(http.StatusSeeOther, to)
 }

@@ -46,7 +46,8 @@ func number(c echo.Context, name string, fallback int) (int, error) {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 0 || n > 1<<31-1 {
-		return 0, fieldError(http.StatusBadRequest, name, "%s must be a number from 0, not %q.", name, redact.Clip(text, 40))
+		return 0, fieldError(http.StatusBadRequest, name, "%s must be a number from 0, not %q.", name,
+			redact.Clip(text, 40))
 	}
 	return n, nil
 }

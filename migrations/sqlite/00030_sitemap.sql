@@ -9,7 +9,7 @@ CREATE TABLE cmsjobs_sitemap_state (
 );
 
 -- The addresses that a consumer of changes knows (indexnow: what IndexNow has
--- accepted; purge: what caches were told of), and what they were like then.
+-- accepted; purge: what caches know), and what they were like then.
 -- hash is FNV-1a of the address, stamp of what a reader would see changed.
 CREATE TABLE cmsjobs_known_urls (
     consumer VARCHAR(16) NOT NULL,

@@ -22,7 +22,7 @@ const (
 	Nginx      = "nginx"
 	Cloudflare = "cloudflare"
 	Fastly     = "fastly"
-	HTTP       = "http" // any other, by requests of its own form
+	HTTP       = "http" // any other service
 )
 
 // Types are all of them.
@@ -136,7 +136,7 @@ func (r requester) do(ctx context.Context, method, address string, body any, cha
 	if err != nil {
 		return nil, fmt.Errorf("no answer: %w", r.hide(err))
 	}
-	said, err := outbound.ReadBody(answer)
+	said, err := outbound.ReadBody(answer) //nolint:bodyclose // it closes the body
 	switch {
 	case answer.StatusCode/100 == 2 && err == nil:
 		return said, nil

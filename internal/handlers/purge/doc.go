@@ -7,7 +7,7 @@
 //
 // Invariants:
 //
-//   - Only addresses of the site are purged and asked for, whoever wrote the job.
+//   - Only addresses of the site are purged and asked for, whatever the job says.
 //   - A purge can be repeated: a job that fails at one destination is retried at
 //     all of them.
 //   - Tokens of destinations are in the configuration only, not in payloads,

@@ -104,7 +104,8 @@ func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
 
 // changed adds what changed to a payload that asks for it. noted is called when it
 // was purged; nothing says that nothing has changed, which is then the result.
-func (h *Handler) changed(ctx context.Context, p *Payload) (noted func(context.Context) error, nothing bool, err error) {
+func (h *Handler) changed(ctx context.Context, p *Payload) (noted func(context.Context) error, nothing bool,
+	err error) {
 	noted = func(context.Context) error { return nil }
 	if !p.Changed {
 		return noted, false, nil

@@ -124,13 +124,7 @@ func (h *Handler) fetch(ctx context.Context, u *url.URL) (status int, err error)
 	if err != nil {
 		return 0, requester{}.hide(err)
 	}
+	defer answer.Body.Close()
 	_, err = io.Copy(io.Discard, answer.Body)
-	return answer.StatusCode, closing(err, answer.Body)
-}
-
-func closing(err error, c io.Closer) error {
-	if closed := c.Close(); err == nil {
-		return closed
-	}
-	return err
+	return answer.StatusCode, err
 }

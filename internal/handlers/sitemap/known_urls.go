@@ -17,7 +17,7 @@ import (
 // The consumers of changes: each has addresses that it knows.
 const (
 	toIndexNow = "indexnow" // search engines accepted them
-	toPurge    = "purge"    // caches in front of the site were told of them
+	toPurge    = "purge"    // caches in front of the site know them
 )
 
 // watermark is what a consumer knows: 13 bytes an address, sorted by hash, so that
@@ -220,7 +220,7 @@ func (h *Handler) ChangesToPurge(ctx context.Context, most int) (Changes, error)
 // errEnough ends a comparison.
 var errEnough = errors.New("more than asked for")
 
-// NoteChanges says that the caches were told.
+// NoteChanges says that the changes were purged.
 func (h *Handler) NoteChanges(ctx context.Context, c Changes) error {
 	if !c.More {
 		return h.note(ctx, toPurge, distinct(c.list))
@@ -276,7 +276,8 @@ func distinct(list []changedURL) []changedURL {
 }
 
 // compare gives see what is new, changed or gone, and whether a gone one was known.
-func (h *Handler) compare(ctx context.Context, p *plan, known *watermark, see func(u changedURL, known bool) error) error {
+func (h *Handler) compare(ctx context.Context, p *plan, known *watermark,
+	see func(u changedURL, known bool) error) error {
 	skip := func(*cms.RowError) {} // sitemap.generate lists them
 	for i := range p.groups {
 		err := h.stream(ctx, p, &p.groups[i], skip, func(n *entry) error {
@@ -291,5 +292,7 @@ func (h *Handler) compare(ctx context.Context, p *plan, known *watermark, see fu
 			return err
 		}
 	}
-	return h.deleted(ctx, known, func(hash int64, loc string) error { return see(changedURL{hash, loc, 0, true}, true) })
+	return h.deleted(ctx, known, func(hash int64, loc string) error {
+		return see(changedURL{hash, loc, 0, true}, true)
+	})
 }

@@ -48,7 +48,8 @@ user root; daemon off; pid %[1]s/nginx.pid; error_log %[1]s/error.log;
 events { worker_connections 64; }
 http {
   access_log off;
-  client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+  client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy; fastcgi_temp_path %[1]s/f;
+  uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
   proxy_cache_path %[1]s/cache keys_zone=site:1m;
   server {
     listen 127.0.0.1:%[2]d;

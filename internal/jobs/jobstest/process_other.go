@@ -9,7 +9,7 @@ import (
 )
 
 // credential is the account of a server.
-type credential struct{ Uid, Gid uint32 }
+type credential struct{ uid, gid uint32 }
 
 func runAs(*exec.Cmd, *credential, bool) {}
 

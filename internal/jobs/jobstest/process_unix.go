@@ -8,14 +8,14 @@ import (
 )
 
 // credential is the account of a server.
-type credential struct{ Uid, Gid uint32 }
+type credential struct{ uid, gid uint32 }
 
 // runAs makes a command run as an account (nil is ours), in a separate
 // process group if asked.
 func runAs(c *exec.Cmd, owner *credential, group bool) {
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: group}
 	if owner != nil {
-		c.SysProcAttr.Credential = &syscall.Credential{Uid: owner.Uid, Gid: owner.Gid}
+		c.SysProcAttr.Credential = &syscall.Credential{Uid: owner.uid, Gid: owner.gid}
 	}
 }
 

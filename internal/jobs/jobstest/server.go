@@ -79,14 +79,14 @@ func account(name string) (*credential, error) {
 	}
 	uid, _ := strconv.Atoi(u.Uid)
 	gid, _ := strconv.Atoi(u.Gid)
-	return &credential{Uid: uint32(uid), Gid: uint32(gid)}, nil
+	return &credential{uid: uint32(uid), gid: uint32(gid)}, nil
 }
 
 // privateDir makes a folder that owner may use.
 func privateDir(name string, owner *credential) (string, error) {
 	dir, err := os.MkdirTemp("", "cmsjobs-"+name+"-")
 	if err == nil && owner != nil {
-		err = os.Chown(dir, int(owner.Uid), int(owner.Gid))
+		err = os.Chown(dir, int(owner.uid), int(owner.gid))
 	}
 	return dir, err
 }

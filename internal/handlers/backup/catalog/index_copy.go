@@ -71,7 +71,8 @@ func (c *Catalog) KeepCopy(ctx context.Context, destination string, store storag
 		return
 	}
 	if err := c.tryKeepCopy(ctx, destination, store, gone); err != nil {
-		c.config.Logger.InfoContext(ctx, "copy of the index of backups not written", "event", "backup.index_copy_failed",
+		c.config.Logger.InfoContext(ctx, "copy of the index of backups not written", "event",
+			"backup.index_copy_failed",
 			"destination", destination, "error", err)
 	}
 }

@@ -220,6 +220,17 @@ func (l *Loader) statement(statement []byte) error {
 	if l.table != "" && bytes.HasPrefix(statement, []byte("REPLACE ")) {
 		l.pending.Wait() // it would wait for locks of rows beside it
 	}
+	if statement = l.staged(l.adapted(statement)); statement == nil {
+		return nil
+	}
+	if _, err := l.conn.ExecContext(l.ctx, string(statement)); err != nil {
+		return describe(string(statement), err)
+	}
+	return nil
+}
+
+// adapted is a statement that is no INSERT as this server takes it.
+func (l *Loader) adapted(statement []byte) []byte {
 	if l.options.Adapt != nil && !bytes.HasPrefix(statement, []byte("REPLACE ")) &&
 		!bytes.HasPrefix(statement, []byte("SET @")) {
 		statement = l.options.Adapt(statement)
@@ -230,13 +241,7 @@ func (l *Loader) statement(statement []byte) error {
 	if l.options.DropDefiners && l.table == "" {
 		statement = Definer.ReplaceAll(statement, nil)
 	}
-	if statement = l.staged(statement); statement == nil {
-		return nil
-	}
-	if _, err := l.conn.ExecContext(l.ctx, string(statement)); err != nil {
-		return describe(string(statement), err)
-	}
-	return nil
+	return statement
 }
 
 func (l *Loader) staged(statement []byte) []byte {

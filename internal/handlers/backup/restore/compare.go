@@ -36,17 +36,23 @@ func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.M
 		if w.Empty || !q.replaces(r, w.Name) {
 			continue
 		}
-		g, there := restored[w.Name]
-		if staged != nil {
-			g, there = restored[staged[w.Name]]
-			there = there || !dump.HoldsRows(w.Engine) // that is made after the exchange, and has no rows
-		}
+		g, there := restoredAs(restored, staged, w)
 		if !there || !sameRows(w, g, dump.SumsComparable(*m.Dump, is, w.Name)) {
 			problems = append(problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup", w.Name,
 				g.Rows, w.Rows))
 		}
 	}
 	return problems, nil
+}
+
+// restoredAs finds what a table of the backup became.
+func restoredAs(restored map[string]dump.Table, staged map[string]string, was dump.Table) (is dump.Table, there bool) {
+	if staged == nil {
+		is, there = restored[was.Name]
+		return is, there
+	}
+	is, there = restored[staged[was.Name]]
+	return is, there || !dump.HoldsRows(was.Engine) // that is made after the exchange, and has no rows
 }
 
 // sameRows compares two tables by their number of rows and, where sums says that it

@@ -28,7 +28,7 @@ func stagerOf(s storage.Store) stager {
 }
 
 // copying stages in a store that cannot rename: under another prefix, what everybody
-// may read and what not in folders of their own.
+// may read and what not in two folders.
 type copying struct{ store storage.Store }
 
 func copyPrefix(batch string) string { return "cmsjobs-restore-" + batch + "/" }

@@ -65,7 +65,7 @@ func (r *reading) closeTempDB(ctx context.Context) {
 		return
 	}
 	if r.tempDB.PieceLoader != nil {
-		r.tempDB.Abort() // compareTempDB takes it when the verification got that far
+		_ = r.tempDB.Abort() // compareTempDB takes it when the verification got that far
 	}
 	if err := r.tempDB.End(ctx); err != nil {
 		r.problem("the temporary database could not be dropped: %v", err)

@@ -165,7 +165,8 @@ func assemble(fields []payloadField, more string) (json.RawMessage, error) {
 		default:
 			if !json.Valid([]byte(value)) {
 				return nil, web.RefuseField(http.StatusUnprocessableEntity, f.Name, "%s must be %s.", f.Name,
-					map[string]string{"number": "a number", "flag": "true or false", "json": "JSON", "text": "JSON"}[f.Shape])
+					map[string]string{"number": "a number", "flag": "true or false", "json": "JSON",
+						"text": "JSON"}[f.Shape])
 			}
 			payload[f.Name] = json.RawMessage(value)
 		}
