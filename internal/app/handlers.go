@@ -176,6 +176,9 @@ const maxPage = 32 << 20
 // site's are the owner's own: they may be private.
 func purgeHandler(registry *jobs.Registry, r *Services) error {
 	c, site := r.Config.Purge, cmp.Or(r.Config.CMS.URL, r.Site.URL())
+	if site == "" && r.everything { // only the type is wanted, to be described
+		site = "https://example.com"
+	}
 	if site == "" {
 		r.Log.Debug("no purges here: the site's address is not known (cms.url)", "event", "purge.off")
 		return nil

@@ -101,13 +101,13 @@ func exitCode(err error) int {
 		return exitMemory
 	case errors.Is(err, jobs.ErrStuck):
 		return exitStuck
+	case errors.Is(err, jobs.ErrNotFound):
+		return exitNotFound
 	case errors.As(err, &usage), errors.As(err, &faults),
 		errors.As(err, &refused) && errors.Is(refused, jobs.ErrInvalid):
 		return exitUsage
 	case errors.As(err, &database):
 		return exitDatabase
-	case errors.Is(err, jobs.ErrNotFound):
-		return exitNotFound
 	}
 	return exitFault
 }

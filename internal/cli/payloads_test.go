@@ -223,7 +223,7 @@ func misspelt(e jobs.Entry) map[string]string {
 // the JavaScript SDK.
 func TestAMisspeltFieldIsRefusedEverywhere(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
-	s := startService(t, "queue: {worker: false}\nschedule: {enabled: false}\nanalytics: {weekly: true}\nmail: "+
+	s := startService(t, "queue: {worker: false}\ncms: {url: \"https://www.example.com\"}\nschedule: {enabled: false}\nanalytics: {weekly: true}\nmail: "+
 		"{mailbox: {host: imap.example.com, username: u, password: p}}\nsitemap: {dir: "+t.TempDir()+
 		"}\nbackup: {dir: "+t.TempDir()+"}\nexternal: {commands: {x: {program: /bin/true}}, calls: {x: {url: "+
 		"\"https://example.com/\"}}}\n", dsn)
@@ -255,7 +255,7 @@ func TestAMisspeltFieldIsRefusedEverywhere(t *testing.T) {
 	for _, r := range first {
 		if !slices.Contains([]string{"analytics.weekly", "command.run", "http.call"}, r.Type) {
 			want(t, call(t, []string{"CMSJOBS_SITEMAP_DIR=" + t.TempDir(),
-				"CMSJOBS_BACKUP_DIR=" + t.TempDir()}, dsn, "enqueue", r.Type,
+				"CMSJOBS_BACKUP_DIR=" + t.TempDir(), "CMSJOBS_CMS_URL=https://www.example.com"}, dsn, "enqueue", r.Type,
 				fmt.Sprintf(`{%q:null}`, r.Field)), exitUsage, fmt.Sprintf("did you mean %q?", r.Suggestion))
 		}
 	}

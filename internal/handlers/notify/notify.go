@@ -40,7 +40,7 @@ type Payload struct {
 	Channel string `json:"channel,omitempty"`
 	// Passed says that a job for all channels was let through and made this one for
 	// Channel: it is not held back again.
-	Passed bool `json:"passed,omitempty"`
+	Passed bool `json:"passed,omitempty" default:"false"`
 	// Count is how many of the topic the message stands for.
 	Count int `json:"count,omitempty"`
 	// Digest asks for what was held back of the topic.

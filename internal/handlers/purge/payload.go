@@ -11,15 +11,15 @@ import (
 // Payload says what is purged.
 type Payload struct {
 	// URLs are addresses of the site, or paths: /news/title.
-	URLs []string `json:"urls,omitempty"`
+	URLs []string `json:"urls,omitempty" example:"[\"/news/title\"]" synonyms:"url,paths"`
 	// Changed purges what changed on the site since the last such job.
-	Changed bool `json:"changed,omitempty"`
+	Changed bool `json:"changed,omitempty" default:"false"`
 	// All purges the whole site. URLs are then only asked for.
-	All bool `json:"all,omitempty"`
+	All bool `json:"all,omitempty" default:"false" synonyms:"everything"`
 	// Cold leaves out asking for the pages.
-	Cold bool `json:"cold,omitempty"`
+	Cold bool `json:"cold,omitempty" default:"false"`
 	// DryRun only says what would be purged.
-	DryRun bool `json:"dryRun,omitempty"`
+	DryRun bool `json:"dryRun,omitempty" default:"false"`
 }
 
 // maxURLs is how many addresses one job takes.

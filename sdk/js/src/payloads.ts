@@ -60,6 +60,19 @@ export interface Payloads {
     /** Count only. */
     dryRun?: boolean;
   };
+  /** Remove pages from the caches in front of the site, and ask for them again. */
+  "cache.purge": {
+    /** Addresses of the site, or paths such as /news/title. */
+    urls?: Array<string>;
+    /** What changed on the site since the last such job. */
+    changed?: boolean;
+    /** The whole site. The addresses are then only asked for. */
+    all?: boolean;
+    /** Do not ask for the pages. */
+    cold?: boolean;
+    /** Only say what would be purged. */
+    dryRun?: boolean;
+  };
   /** Test workers and alarms. */
   "cmsjobs.probe": {
     /** How long it runs, at most 4 minutes. */
@@ -177,6 +190,8 @@ export interface Payloads {
     url?: string;
     /** The only channel to use. Empty: all that take the level. */
     channel?: string;
+    /** It was let through already. Over HTTP only administrators may set it. */
+    passed?: boolean;
     /** How many messages of the topic it stands for. */
     count?: number;
     /** Send what was held back of the topic. */
