@@ -132,11 +132,11 @@ func (r requester) do(ctx context.Context, method, address string, body any, cha
 	if change != nil {
 		change(q)
 	}
-	answer, err := r.client.Do(q)
+	answer, err := r.client.Do(q) //nolint:bodyclose // ReadBody closes it
 	if err != nil {
 		return nil, fmt.Errorf("no answer: %w", r.hide(err))
 	}
-	said, err := outbound.ReadBody(answer) //nolint:bodyclose // it closes the body
+	said, err := outbound.ReadBody(answer)
 	switch {
 	case answer.StatusCode/100 == 2 && err == nil:
 		return said, nil

@@ -38,7 +38,8 @@ func (r *Restorer) compareRestored(ctx context.Context, q Request, m *manifest.M
 		}
 		g, there := restoredAs(restored, staged, w)
 		if !there || !sameRows(w, g, dump.SumsComparable(*m.Dump, is, w.Name)) {
-			problems = append(problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup", w.Name,
+			problems = append(problems, fmt.Sprintf("the table %s has %d rows that are not the %d of the backup",
+				w.Name,
 				g.Rows, w.Rows))
 		}
 	}
