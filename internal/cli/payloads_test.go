@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -67,19 +68,19 @@ func TestEveryFieldHasATextInEachLanguage(t *testing.T) {
 			want := append(paths(e.Schema, ""), texts.About)
 			for _, path := range want {
 				if all[name][path] == "" {
-					t.Errorf("%s.yaml has no text for %s: %s", language, name, path)
+					t.Errorf("no %s text for %s: %s", language, name, path)
 				}
 			}
 			for path := range all[name] {
 				if !slices.Contains(want, path) {
-					t.Errorf("%s.yaml has a text for %s: %s, which does not exist", language, name, path)
+					t.Errorf("a %s text for %s: %s, which does not exist", language, name, path)
 				}
 			}
 			delete(all, name)
 		}
 		delete(all, "jobs.bulk") // made by the pages
 		if len(all) > 0 {
-			t.Errorf("%s.yaml has texts for types that do not exist: %v", language, all)
+			t.Errorf("%s texts for types that do not exist: %v", language, all)
 		}
 	}
 }
@@ -120,10 +121,12 @@ func TestPayloadsAreDocumented(t *testing.T) {
 	registry := everyType(t)
 	for _, name := range registry.Types() {
 		e, _ := registry.Lookup(name)
+		fmt.Fprintf(&b, "\n### Payload of %s\n\n%s %s, at most %s each.\n", name, texts.Of("en", name, texts.About),
+			display.Sprintf("%d {attempt|attempts}", e.Policy.MaxAttempts), e.Policy.Timeout)
 		if len(e.Schema.Fields) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n### Payload of %s\n\n| field | type | default | meaning |\n|---|---|---|---|\n", name)
+		b.WriteString("\n| field | type | default | meaning |\n|---|---|---|---|\n")
 		for _, row := range fieldRows(name, "", e.Schema) {
 			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", row[0], row[1], code(row[2]),
 				strings.ReplaceAll(row[3], "|", `\|`))

@@ -20,7 +20,8 @@ func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
 		"['*.card']}\n", dsn)
 	admin := bearer(s.token("admin"))
 	s.command("enqueue", "mail.send",
-		`{"to":"a@b.example","subject":"a<b> & c","body":"password=hunter2222","headers":{"X-Token":"abcdef0123456789"}}`, "--delay", "3h")
+		`{"to":"a@b.example","subject":"a<b> & c","body":"password=hunter2222","data":{"x_token":"abcdef0123456789"}}`,
+		"--delay", "3h")
 	s.command("enqueue", "cmsjobs.probe", `{"fail":"the lock is <wrong>"}`, "--queue", "x", "--max-attempts", "1")
 	s.command("enqueue", "cmsjobs.probe", `{"fail":"again"}`, "--queue", "x", "--max-attempts", "1")
 	s.command("work", "--stop-when-empty", "--queue", "x")

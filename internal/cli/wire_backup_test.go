@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"net/http"
-	"path"
 	"regexp"
 	"strings"
 	"sync"
@@ -34,7 +33,8 @@ func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
 	var acls sync.Map
 	bucket.Break(func(w http.ResponseWriter, r *http.Request) bool {
 		if r.Method == http.MethodPut {
-			acls.LoadOrStore(path.Base(r.URL.Path), r.Header.Get("X-Amz-Acl")) // the server then refuses ACLs
+			key := strings.TrimPrefix(r.URL.Path, "/"+bucket.Name+"/")
+			acls.LoadOrStore(key, r.Header.Get("X-Amz-Acl")) // the server then refuses ACLs
 		}
 		if !r.URL.Query().Has("acl") {
 			return false

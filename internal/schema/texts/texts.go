@@ -1,7 +1,7 @@
 package texts
 
 import (
-	"embed"
+	_ "embed" // texts.yaml
 	"fmt"
 	"maps"
 	"sync"
@@ -9,23 +9,29 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-//go:embed en.yaml vi.yaml
-var files embed.FS
+//go:embed texts.yaml
+var file []byte
 
-// languages are read at the first use: the files are part of the program, so that
-// a fault in them is a mistake of the program.
-var languages = sync.OnceValue(func() map[string]map[string]map[string]string {
+// byLanguage is read at the first use: the file is part of the program, so that a
+// fault in it is a mistake of the program.
+var byLanguage = sync.OnceValue(func() map[string]map[string]map[string]string {
+	var types map[string]map[string]map[string]string // type, field, language
+	if err := yaml.Unmarshal(file, &types); err != nil {
+		panic(fmt.Sprintf("texts.yaml: %v", err))
+	}
 	all := map[string]map[string]map[string]string{}
-	for _, language := range []string{"en", "vi"} {
-		raw, err := files.ReadFile(language + ".yaml")
-		texts := map[string]map[string]string{}
-		if err == nil {
-			err = yaml.Unmarshal(raw, &texts)
+	for jobType, fields := range types {
+		for path, languages := range fields {
+			for language, text := range languages {
+				if all[language] == nil {
+					all[language] = map[string]map[string]string{}
+				}
+				if all[language][jobType] == nil {
+					all[language][jobType] = map[string]string{}
+				}
+				all[language][jobType][path] = text
+			}
 		}
-		if err != nil {
-			panic(fmt.Sprintf("texts: %s.yaml: %v", language, err))
-		}
-		all[language] = texts
 	}
 	return all
 })
@@ -36,11 +42,11 @@ const About = "about"
 // Of is the text of a field, named with the objects around it (dateRange.start),
 // or of About. Languages without a text get the English one; "" is none.
 func Of(language, jobType, path string) string {
-	if text := languages()[language][jobType][path]; text != "" {
+	if text := byLanguage()[language][jobType][path]; text != "" {
 		return text
 	}
-	return languages()["en"][jobType][path]
+	return byLanguage()["en"][jobType][path]
 }
 
 // All are the texts of a language by type and field.
-func All(language string) map[string]map[string]string { return maps.Clone(languages()[language]) }
+func All(language string) map[string]map[string]string { return maps.Clone(byLanguage()[language]) }
