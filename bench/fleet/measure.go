@@ -79,7 +79,8 @@ func fill(ctx context.Context, db *sqlx.DB, n int, payload string) error {
 	for left := n; left > 0; left -= 1000 {
 		values := strings.Repeat(row+",", min(left, 1000))
 		if _, err := db.ExecContext(ctx,
-			"INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES "+strings.TrimSuffix(values, ",")); err != nil {
+			"INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES "+
+				strings.TrimSuffix(values, ",")); err != nil {
 			return err
 		}
 	}
@@ -131,7 +132,8 @@ func drained(ctx context.Context, db *sqlx.DB) error {
 	deadline := time.Now().Add(10 * time.Minute)
 	for time.Now().Before(deadline) {
 		var left int
-		if err := db.GetContext(ctx, &left, "SELECT COUNT(*) FROM (SELECT 1 FROM jobs LIMIT 1) AS waiting"); err != nil ||
+		if err := db.GetContext(ctx, &left,
+			"SELECT COUNT(*) FROM (SELECT 1 FROM jobs LIMIT 1) AS waiting"); err != nil ||
 			left == 0 {
 			return err
 		}
