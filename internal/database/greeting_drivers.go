@@ -83,5 +83,8 @@ func ConnectPostgres(ctx context.Context, dsn string) (*pgx.Conn, error) {
 	BoundPostgres(c)
 	bounded, g := beginGreeting(ctx)
 	conn, err := pgx.ConnectConfig(bounded, c)
-	return conn, g.end(err)
+	if err = g.end(err); err != nil {
+		return nil, Explain("connecting to the database", err)
+	}
+	return conn, nil
 }

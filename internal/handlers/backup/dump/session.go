@@ -52,7 +52,18 @@ func Connect(dsn string) (*sql.DB, *mysql.Config, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	return sql.OpenDB(database.BoundConnector(connector)), c, nil
+	return sql.OpenDB(explained{database.BoundConnector(connector)}), c, nil
+}
+
+// explained says of a login that is refused what a person can do about it.
+type explained struct{ driver.Connector }
+
+func (e explained) Connect(ctx context.Context) (driver.Conn, error) {
+	c, err := e.Connector.Connect(ctx)
+	if err != nil {
+		return nil, database.Explain("connecting to the database", err)
+	}
+	return c, nil
 }
 
 // silent keeps the driver from writing to a global log: its errors are returned.
