@@ -3,9 +3,11 @@ package external
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -45,6 +47,10 @@ func (h *Handler) call(ctx context.Context, j jobs.Job, p Payload) error {
 	}
 	answer, err := h.c.Client.Do(req)
 	if err != nil {
+		var sent *url.Error
+		if errors.As(err, &sent) {
+			err = sent.Err // the address may hold a key
+		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}

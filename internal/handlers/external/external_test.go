@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
@@ -124,14 +125,18 @@ func TestCalls(t *testing.T) {
 		"plain":  {URL: server.URL, Header: map[string]string{"X-Key": "k"}},
 		"signed": {URL: server.URL, Body: `{"a":1}`, Secret: "s"},
 		"tea":    {URL: server.URL + "/teapot"}, "wanted": {URL: server.URL + "/teapot", Expect: []int{418}},
-		"cut": {URL: server.URL, Method: "PUT", Output: 3},
+		"cut":  {URL: server.URL, Method: "PUT", Output: 3},
+		"away": {URL: "http://127.0.0.1:1/?key=PLANTED"},
 	}}
 	for name, want := range map[string]struct{ result, refused string }{
 		"plain": {`"status":200,"answer":"GET  k "`, ""}, "signed": {`POST {\"a\":1}  s.u-1.{\"a\":1}`, ""},
 		"tea": {`"status":418`, "answered 418"}, "wanted": {`"status":418`, ""}, "cut": {`"answer":"PUT"`, ""},
-		"other": {``, "not allowed"},
+		"other": {``, "not allowed"}, "away": {``, "refused"},
 	} {
 		result, err := run(t, t.Context(), c, "http.call", `{"name":"`+name+`"}`)
+		if strings.Contains(fmt.Sprint(result, err), "PLANTED") {
+			t.Errorf("%s tells the key of its address: %v", name, err)
+		}
 		if !strings.Contains(result, want.result) || (err == nil) != (want.refused == "") ||
 			err != nil && !strings.Contains(err.Error(), want.refused) {
 			t.Errorf("%s left %s, %v; want %+v", name, result, err, want)
