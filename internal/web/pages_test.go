@@ -6,7 +6,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
@@ -146,8 +148,15 @@ const evil = `"><script>alert(1)</script><img src=x onerror=alert(2)>'</textarea
 func TestNothingOfAPayloadBecomesMarkup(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, hostile)
 	quoted := strings.ReplaceAll(evil, `"`, `\"`)
-	waiting := s.enqueue(`{"type":"cache.clear","queue":"q<b>'","delay":900,"payload":{"` + quoted + `":"` + quoted +
-		`"},"metadata":{"` + quoted + `":"` + quoted + `"}}`)
+	// A request cannot name such a queue and field any more, a row can.
+	both := []byte(`{"` + quoted + `":"` + quoted + `"}`)
+	receipts, err := s.Enqueue(t.Context(), jobs.Spec{Type: "cache.clear", Queue: "odd", Data: both, Metadata: both,
+		Delay: 15 * time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waiting := receipts[0].UUID
+	s.db.MustExec("UPDATE jobs SET queue = 'q<b>' || char(39) WHERE queue = 'odd'")
 	failing := s.enqueue(`{"type":"mail.send","payload":{"to":"@` + quoted + `","subject":"fail","body":"` + quoted +
 		`"}}`)
 	// its result and its log line have it too
