@@ -125,13 +125,13 @@ func TestCalls(t *testing.T) {
 		"plain":  {URL: server.URL, Header: map[string]string{"X-Key": "k"}},
 		"signed": {URL: server.URL, Body: `{"a":1}`, Secret: "s"},
 		"tea":    {URL: server.URL + "/teapot"}, "wanted": {URL: server.URL + "/teapot", Expect: []int{418}},
-		"cut":  {URL: server.URL, Method: "PUT", Output: 3},
-		"away": {URL: "http://127.0.0.1:1/?key=PLANTED"},
+		"cut":         {URL: server.URL, Method: "PUT", Output: 3},
+		"unavailable": {URL: "http://127.0.0.1:1/?key=PLANTED"},
 	}}
 	for name, want := range map[string]struct{ result, refused string }{
 		"plain": {`"status":200,"answer":"GET  k "`, ""}, "signed": {`POST {\"a\":1}  s.u-1.{\"a\":1}`, ""},
 		"tea": {`"status":418`, "answered 418"}, "wanted": {`"status":418`, ""}, "cut": {`"answer":"PUT"`, ""},
-		"other": {``, "not allowed"}, "away": {``, "refused"},
+		"other": {``, "not allowed"}, "unavailable": {``, "refused"},
 	} {
 		result, err := run(t, t.Context(), c, "http.call", `{"name":"`+name+`"}`)
 		if strings.Contains(fmt.Sprint(result, err), "PLANTED") {
