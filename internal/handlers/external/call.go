@@ -3,15 +3,14 @@ package external
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
 // CallResult is what a request leaves.
@@ -47,14 +46,10 @@ func (h *Handler) call(ctx context.Context, j jobs.Job, p Payload) error {
 	}
 	answer, err := h.c.Client.Do(req)
 	if err != nil {
-		var sent *url.Error
-		if errors.As(err, &sent) {
-			err = sent.Err // the address may hold a key
-		}
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
 		}
-		return fmt.Errorf("calling %s: %w", p.Name, err)
+		return fmt.Errorf("calling %s: %w", p.Name, outbound.WithoutAddress(err))
 	}
 	defer func() { _ = answer.Body.Close() }() // it was read
 	text, err := io.ReadAll(io.LimitReader(answer.Body, int64(cmp.Or(c.Output, DefaultOutput))))

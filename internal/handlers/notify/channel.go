@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"time"
@@ -147,11 +146,7 @@ func (h *Handler) post(ctx context.Context, address string, body any) error {
 	r.Header.Set("Content-Type", "application/json")
 	answer, err := h.c.Client.Do(r) //nolint:bodyclose // ReadBody closes it
 	if err != nil {
-		var e *url.Error
-		if errors.As(err, &e) {
-			err = e.Err
-		}
-		err = fmt.Errorf("%s: %w", r.URL.Host, err)
+		err = fmt.Errorf("%s: %w", r.URL.Host, outbound.WithoutAddress(err))
 		if errors.Is(err, outbound.ErrRefused) {
 			return jobs.Permanent(err)
 		}

@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -78,11 +78,11 @@ func (d Destination) withDefaults() Destination {
 }
 
 // open says what is missing.
-func (d Destination) open(client *http.Client) (purger, error) {
+func (d Destination) open(client *http.Client, now func() time.Time) (purger, error) {
 	if u, err := url.Parse(strings.ReplaceAll(d.URL, "{url}", "x")); err != nil || u.Host == "" {
 		return nil, errors.New("its url is no address like http://127.0.0.1:6081")
 	}
-	r := requester{client: client, token: d.Token}
+	r := requester{client, now, d.Token}
 	switch d.Type {
 	case Varnish, Nginx:
 		return proxy{r, d}, nil
@@ -106,7 +106,33 @@ func (d Destination) open(client *http.Client) (purger, error) {
 // requester makes the requests of all destinations.
 type requester struct {
 	client *http.Client
+	now    func() time.Time
 	token  string
+}
+
+// each makes a request for each address, until one fails, and says how many it made.
+func each(urls []*url.URL, request func(*url.URL) error) (requests int, err error) {
+	for i, u := range urls {
+		if err := request(u); err != nil {
+			return i + 1, fmt.Errorf("%s: %w", u.RequestURI(), err)
+		}
+	}
+	return len(urls), nil
+}
+
+// eachChunk makes a request for so many addresses at once.
+func eachChunk(urls []*url.URL, most int, request func(addresses []string) error) (requests int, err error) {
+	for chunk := range slices.Chunk(urls, most) {
+		addresses := make([]string, len(chunk))
+		for i, u := range chunk {
+			addresses[i] = u.String()
+		}
+		requests++
+		if err := request(addresses); err != nil {
+			return requests, err
+		}
+	}
+	return requests, nil
 }
 
 // maxSaid is how much of a refusal is repeated.
@@ -134,7 +160,7 @@ func (r requester) do(ctx context.Context, method, address string, body any, cha
 	}
 	answer, err := r.client.Do(q) //nolint:bodyclose // ReadBody closes it
 	if err != nil {
-		return nil, fmt.Errorf("no answer: %w", r.hide(err))
+		return nil, fmt.Errorf("no answer: %w", outbound.WithoutAddress(err))
 	}
 	said, err := outbound.ReadBody(answer)
 	switch {
@@ -156,8 +182,8 @@ func (r requester) refused(answer *http.Response, said []byte) error {
 	err := fmt.Errorf("it answered %s: %s", answer.Status, jobs.PlainText(string(said), maxSaid))
 	switch {
 	case answer.StatusCode == http.StatusTooManyRequests || answer.StatusCode == http.StatusServiceUnavailable:
-		if s, bad := strconv.Atoi(answer.Header.Get("Retry-After")); bad == nil && s > 0 {
-			return jobs.RetryAfter(err, time.Duration(min(s, 3600))*time.Second)
+		if wait, _ := outbound.RetryAfter(answer.Header.Get("Retry-After"), r.now()); wait > 0 {
+			return jobs.RetryAfter(err, min(wait, time.Hour))
 		}
 		return err
 	case answer.StatusCode/100 == 4:
@@ -165,15 +191,6 @@ func (r requester) refused(answer *http.Response, said []byte) error {
 	default:
 		return err
 	}
-}
-
-// hide keeps the address of a request, which may hold a key, out of its error.
-func (r requester) hide(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		return u.Err
-	}
-	return err
 }
 
 func (r requester) bearer(q *http.Request) {

@@ -63,7 +63,7 @@ func New(c Config) (*Handler, error) {
 	h := &Handler{c: c, site: site}
 	for _, d := range c.Destinations {
 		d = d.withDefaults()
-		to, err := d.open(c.Client)
+		to, err := d.open(c.Client, c.Now)
 		if err != nil {
 			return nil, fmt.Errorf("the destination %s: %w", d.Name, err)
 		}
@@ -91,7 +91,8 @@ func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
 	}
 	// What failed to be purged is not asked for: the old page would stay warm.
 	if failed == nil && !p.DryRun {
-		if failed = noted(ctx); !p.Cold && h.c.Warm.Most > 0 {
+		failed = noted(ctx)
+		if !p.Cold && h.c.Warm.Most > 0 {
 			w := h.warm(ctx, urls)
 			r.Warm = &w
 		}

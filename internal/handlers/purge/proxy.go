@@ -2,7 +2,6 @@ package purge
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"net/url"
 )
@@ -19,13 +18,7 @@ type proxy struct {
 }
 
 func (p proxy) purge(ctx context.Context, urls []*url.URL) (requests int, err error) {
-	for _, u := range urls {
-		requests++
-		if err := p.one(ctx, u.Host, u.RequestURI(), nil); err != nil {
-			return requests, fmt.Errorf("%s: %w", u.RequestURI(), err)
-		}
-	}
-	return requests, nil
+	return each(urls, func(u *url.URL) error { return p.one(ctx, u.Host, u.RequestURI(), nil) })
 }
 
 func (p proxy) purgeAll(ctx context.Context) error {

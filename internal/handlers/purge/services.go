@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -22,13 +21,9 @@ type cloudflare struct {
 const perCloudflareCall = 30
 
 func (c cloudflare) purge(ctx context.Context, urls []*url.URL) (requests int, err error) {
-	for chunk := range slices.Chunk(texts(urls), perCloudflareCall) {
-		requests++
-		if err := c.call(ctx, map[string]any{"files": chunk}); err != nil {
-			return requests, err
-		}
-	}
-	return requests, nil
+	return eachChunk(urls, perCloudflareCall, func(addresses []string) error {
+		return c.call(ctx, map[string]any{"files": addresses})
+	})
 }
 
 func (c cloudflare) purgeAll(ctx context.Context) error {
@@ -68,13 +63,10 @@ type fastly struct {
 }
 
 func (f fastly) purge(ctx context.Context, urls []*url.URL) (requests int, err error) {
-	for _, u := range urls {
-		requests++
-		if _, err := f.do(ctx, http.MethodPost, f.URL+"/purge/"+u.Host+u.RequestURI(), nil, f.key); err != nil {
-			return requests, fmt.Errorf("%s: %w", u.RequestURI(), err)
-		}
-	}
-	return requests, nil
+	return each(urls, func(u *url.URL) error {
+		_, err := f.do(ctx, http.MethodPost, f.URL+"/purge/"+u.Host+u.RequestURI(), nil, f.key)
+		return err
+	})
 }
 
 func (f fastly) purgeAll(ctx context.Context) error {
@@ -95,40 +87,24 @@ const perGeneralCall = 500
 
 func (g general) purge(ctx context.Context, urls []*url.URL) (requests int, err error) {
 	if strings.Contains(g.URL, "{url}") {
-		for _, u := range urls {
-			requests++
-			if _, err := g.call(ctx, strings.ReplaceAll(g.URL, "{url}", url.QueryEscape(u.String())), nil); err != nil {
-				return requests, fmt.Errorf("%s: %w", u.RequestURI(), err)
-			}
-		}
-		return requests, nil
+		return each(urls, func(u *url.URL) error {
+			return g.call(ctx, strings.ReplaceAll(g.URL, "{url}", url.QueryEscape(u.String())), nil)
+		})
 	}
-	for chunk := range slices.Chunk(texts(urls), perGeneralCall) {
-		requests++
-		if _, err := g.call(ctx, g.URL, map[string]any{"urls": chunk, "all": false}); err != nil {
-			return requests, err
-		}
-	}
-	return requests, nil
+	return eachChunk(urls, perGeneralCall, func(addresses []string) error {
+		return g.call(ctx, g.URL, map[string]any{"urls": addresses, "all": false})
+	})
 }
 
 func (g general) purgeAll(ctx context.Context) error {
-	_, err := g.call(ctx, strings.ReplaceAll(g.URL, "{url}", "*"), map[string]any{"urls": []string{}, "all": true})
-	return err
+	return g.call(ctx, strings.ReplaceAll(g.URL, "{url}", "*"), map[string]any{"urls": []string{}, "all": true})
 }
 
-func (g general) call(ctx context.Context, address string, body any) ([]byte, error) {
+func (g general) call(ctx context.Context, address string, body any) error {
 	method := g.Method
 	if method == "" {
 		method = http.MethodPost
 	}
-	return g.do(ctx, method, address, body, g.bearer)
-}
-
-func texts(urls []*url.URL) []string {
-	list := make([]string, len(urls))
-	for i, u := range urls {
-		list[i] = u.String()
-	}
-	return list
+	_, err := g.do(ctx, method, address, body, g.bearer)
+	return err
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
 
 // WarmOptions say how pages are asked for. Zero values mean the defaults, but
@@ -122,7 +123,7 @@ func (h *Handler) fetch(ctx context.Context, u *url.URL) (status int, err error)
 	}
 	answer, err := h.c.Client.Do(q)
 	if err != nil {
-		return 0, requester{}.hide(err)
+		return 0, outbound.WithoutAddress(err)
 	}
 	defer answer.Body.Close()
 	_, err = io.Copy(io.Discard, answer.Body)

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -151,11 +150,8 @@ const (
 
 // retryAfter reads seconds or a date (RFC 9110 §10.2.3).
 func (e *endpoint) retryAfter(header string) time.Duration {
-	if seconds, err := strconv.Atoi(header); err == nil && seconds >= 0 {
-		return min(time.Duration(min(seconds, 1<<30))*time.Second, longestWait)
-	}
-	if at, err := http.ParseTime(header); err == nil {
-		return min(max(at.Sub(e.now()), time.Second), longestWait)
+	if wait, said := outbound.RetryAfter(header, e.now()); said {
+		return min(wait, longestWait)
 	}
 	return defaultWait
 }

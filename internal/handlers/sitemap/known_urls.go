@@ -206,13 +206,14 @@ func (h *Handler) ChangesToPurge(ctx context.Context, most int) (Changes, error)
 			return errEnough
 		}
 		c.list = append(c.list, u)
-		if !slices.Contains(c.URLs, u.loc) { // two rows of the CMS may have one address
-			c.URLs = append(c.URLs, u.loc)
-		}
 		return nil
 	})
 	if err != nil && !errors.Is(err, errEnough) {
 		return c, err
+	}
+	c.list = distinct(c.list) // two rows of the CMS may have one address
+	for _, u := range c.list {
+		c.URLs = append(c.URLs, u.loc)
 	}
 	return c, nil
 }
@@ -223,7 +224,7 @@ var errEnough = errors.New("more than asked for")
 // NoteChanges says that the changes were purged.
 func (h *Handler) NoteChanges(ctx context.Context, c Changes) error {
 	if !c.More {
-		return h.note(ctx, toPurge, distinct(c.list))
+		return h.note(ctx, toPurge, c.list)
 	}
 	p, err := h.plan(ctx)
 	if err != nil {

@@ -125,24 +125,15 @@ func (h *Handler) send(ctx context.Context, c *call) {
 	}
 	answer, err := h.c.Client.Do(r) //nolint:bodyclose // ReadBody closes it
 	if err != nil {
-		c.err = bare(err)
+		c.err = outbound.WithoutAddress(err)
 		return
 	}
 	c.status, c.retryAfter = answer.StatusCode, answer.Header.Get("Retry-After")
 	text, err := outbound.ReadBody(answer)
 	if err != nil && !errors.Is(err, outbound.ErrTooLarge) && (c.status < 200 || c.status > 299) {
-		c.err = bare(err)
+		c.err = outbound.WithoutAddress(err)
 	}
 	c.answer = string(text)
-}
-
-// bare takes the address out of an error of net/http: its query may be secret.
-func bare(err error) error {
-	var e *url.Error
-	if errors.As(err, &e) {
-		return e.Err
-	}
-	return err
 }
 
 // recordUse tells the breaker how the host is: any answer of the host shows
@@ -181,22 +172,10 @@ func (h *Handler) recordOutcome(ctx context.Context, p DeliverPayload, c *call) 
 		return jobs.Permanent(fmt.Errorf("delivering to %s: it answered 410 Gone", shown(c.url)))
 	}
 	err := fmt.Errorf("delivering to %s: it answered %d: %s", shown(c.url), c.status, cut(c.answer, 200))
-	if wait, said := retryAfter(c.retryAfter, c.at); said {
+	if wait, said := outbound.RetryAfter(c.retryAfter, c.at); said {
 		return jobs.RetryAfter(err, min(wait, maxRetryAfter))
 	}
 	return err
-}
-
-// retryAfter reads the header's two forms (RFC 9110, 10.2.3).
-func retryAfter(text string, now time.Time) (time.Duration, bool) {
-	if seconds, err := strconv.Atoi(strings.TrimSpace(text)); err == nil && seconds >= 0 {
-		return time.Duration(min(seconds, 1<<30)) * time.Second, true
-	}
-	at, err := http.ParseTime(text)
-	if err != nil {
-		return 0, false
-	}
-	return max(at.Sub(now), time.Second), true
 }
 
 func hostOf(address string) string {

@@ -1,9 +1,7 @@
 package browse
 
 import (
-	"bufio"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -102,18 +100,7 @@ func (b *Browser) each(ctx context.Context, of catalog.Stored, progress func(cat
 		case !strings.HasPrefix(e.Name, manifest.ListFolder):
 			return nil
 		}
-		lines := bufio.NewScanner(io.LimitReader(content, manifest.MaxEntry))
-		lines.Buffer(nil, 1<<20)
-		for lines.Scan() {
-			var f manifest.PackedFile
-			if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
-				return fmt.Errorf("reading %s: %w", e.Name, err)
-			}
-			if err := visit(f); err != nil {
-				return err
-			}
-		}
-		return lines.Err()
+		return manifest.ReadList(e, content, visit)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("looking into %s: %w", of.ID, err)

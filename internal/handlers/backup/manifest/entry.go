@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -30,6 +31,22 @@ func ReadEntry(e archive.Entry, content io.Reader) ([]byte, error) {
 		return nil, fmt.Errorf("%s is larger than a backup makes it: %w", e.Name, archive.ErrUnsafe)
 	}
 	return data.Bytes(), nil
+}
+
+// ReadList gives visit each file of an archive's list of files, a line each.
+func ReadList(e archive.Entry, content io.Reader, visit func(PackedFile) error) error {
+	lines := bufio.NewScanner(io.LimitReader(content, MaxEntry))
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var f PackedFile
+		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
+			return fmt.Errorf("reading %s: %w", e.Name, err)
+		}
+		if err := visit(f); err != nil {
+			return err
+		}
+	}
+	return lines.Err()
 }
 
 func DecodeEntry[T any](content io.Reader, into **T) error {

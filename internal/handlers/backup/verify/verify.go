@@ -1,12 +1,10 @@
 package verify
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -221,13 +219,7 @@ func (r *reading) piece(e archive.Entry, content io.Reader) error {
 
 // list compares the files since the last list with their list.
 func (r *reading) list(e archive.Entry, content io.Reader) error {
-	lines := bufio.NewScanner(io.LimitReader(content, manifest.MaxEntry))
-	lines.Buffer(nil, 1<<20)
-	for lines.Scan() {
-		var f manifest.PackedFile
-		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
-			return fmt.Errorf("reading %s: %w", e.Name, err)
-		}
+	return manifest.ReadList(e, content, func(f manifest.PackedFile) error {
 		sum, there := r.files[f.Name]
 		switch {
 		case !there:
@@ -237,8 +229,8 @@ func (r *reading) list(e archive.Entry, content io.Reader) error {
 		}
 		delete(r.files, f.Name)
 		r.verification.Files++
-	}
-	return lines.Err()
+		return nil
+	})
 }
 
 // maxProblems bounds what a verification lists.
