@@ -120,7 +120,10 @@ func (h *Handler) changed(ctx context.Context, p *Payload) (noted func(context.C
 		return nil, false, fmt.Errorf("reading what changed on the site: %w", err)
 	}
 	if len(urls) == 0 && len(p.URLs) == 0 && !p.All {
-		return done, true, jobs.SetResult(ctx, Result{DryRun: p.DryRun})
+		if !p.DryRun {
+			err = done(ctx)
+		}
+		return done, true, errors.Join(err, jobs.SetResult(ctx, Result{DryRun: p.DryRun}))
 	}
 	p.All = p.All || more
 	p.URLs = slices.Concat(p.URLs, urls, h.c.Also)

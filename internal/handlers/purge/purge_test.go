@@ -1,6 +1,7 @@
 package purge_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -299,6 +300,30 @@ func TestPagesAreWarm(t *testing.T) {
 	}
 	if r, _ := run(t, c, purge.Payload{URLs: []string{"/a"}, DryRun: true}); r.Warm != nil || r.URLs != 1 || origin.count("/a") != 1 {
 		t.Errorf("dry run: %+v", r)
+	}
+}
+
+// What changed is noted when it was purged, also where it is nothing; a dry run and a
+// purge that failed note nothing.
+func TestWhatChangedIsNotedOnce(t *testing.T) {
+	address, _ := service(t, fine)
+	urls, noted := []string{"/a"}, 0
+	c := purge.Config{Site: "https://www.example.com", Changed: func(context.Context, int) ([]string, bool,
+		func(context.Context) error, error) {
+		return urls, false, func(context.Context) error { noted++; return nil }, nil
+	}}
+	for i, x := range []struct {
+		url  string
+		list []string
+		dry  bool
+		want int
+	}{{address, []string{"/a"}, true, 0}, {address, nil, true, 0}, {"http://127.0.0.1:1", []string{"/a"}, false, 0},
+		{address, []string{"/a"}, false, 1}, {address, nil, false, 2}} {
+		urls, c.Destinations = x.list, []purge.Destination{{Type: purge.HTTP, URL: x.url}}
+		_, err := run(t, c, purge.Payload{Changed: true, DryRun: x.dry, Cold: true})
+		if noted != x.want || (err != nil) != (x.url != address) {
+			t.Errorf("%d: noted %d times, want %d; %v", i, noted, x.want, err)
+		}
 	}
 }
 

@@ -182,11 +182,12 @@ type Changes struct {
 	More bool
 
 	list  []changedURL
+	first bool // nothing was noted yet
 	began time.Time
 }
 
 // ChangesToPurge compares the site with what was noted, address by address. Where
-// nothing was noted yet, nothing has changed: it notes what there is.
+// nothing was noted yet, nothing has changed. It notes nothing: NoteChanges does.
 func (h *Handler) ChangesToPurge(ctx context.Context, most int) (Changes, error) {
 	c := Changes{began: h.now()}
 	p, err := h.plan(ctx)
@@ -198,7 +199,8 @@ func (h *Handler) ChangesToPurge(ctx context.Context, most int) (Changes, error)
 		return c, err
 	}
 	if len(known.hashes) == 0 {
-		return c, h.noteSite(ctx, p, known, c.began)
+		c.first = true
+		return c, nil
 	}
 	err = h.compare(ctx, p, known, func(u changedURL, _ bool) error {
 		if len(c.list) == most {
@@ -223,7 +225,7 @@ var errEnough = errors.New("more than asked for")
 
 // NoteChanges says that the changes were purged.
 func (h *Handler) NoteChanges(ctx context.Context, c Changes) error {
-	if !c.More {
+	if !c.More && !c.first {
 		return h.note(ctx, toPurge, c.list)
 	}
 	p, err := h.plan(ctx)
