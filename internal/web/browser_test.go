@@ -325,6 +325,7 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	s.enqueue(`{"type":"cache.clear","delay":3600}`)
 	s.enqueue(
 		`{"type":"mail.send","delay":60,"payload":{"to":"later@example.org","subject":"A rather long subject that needs space on a narrow screen"}}`)
+	withPHP(t, s)
 	axe, err := os.ReadFile("testdata/axe.min.js")
 	if err != nil {
 		t.Fatal(err)
@@ -333,7 +334,8 @@ func TestEveryPageIsAccessible(t *testing.T) {
 	b.judge(string(axe), "/admin/sign-in", "light-signin")
 	b.signIn("admin")
 	pages := append(slices.Clone(parts), "/admin/jobs/"+ids[1], "/admin/jobs/"+ids[1]+"/edit",
-		"/admin/enqueue?type=mail.send", "/admin/mail/1", "/admin/schedules/sitemap")
+		"/admin/enqueue?type=mail.send", "/admin/mail/1", "/admin/schedules/sitemap", "/admin/batches/"+halfDone.ID,
+		"/admin/jobs/"+phpUUID, "/admin/jobs/"+failedUUID)
 	for _, theme := range []string{"light", "dark"} {
 		b.press(fmt.Sprintf(`button[name=theme][value=%s]`, theme))
 		for _, path := range pages {

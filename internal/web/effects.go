@@ -38,7 +38,7 @@ func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
 		return denied(err)
 	}
 	return httpError(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s",
-		Sentence(err.Error()))
+		Spoken{err})
 }
 
 func (s *Server) canonical(jobType string) string {
@@ -53,7 +53,7 @@ func (s *Server) canonical(jobType string) string {
 // table, are checked by the program that runs them, and the scope to operate is the
 // right to retry those.
 func rowPayload(registry *jobs.Registry, r jobs.Record) (data json.RawMessage, checked bool, err error) {
-	known := func(name string) bool { _, known := registry.Lookup(name); return known }
+	known := func(name string) bool { _, known := registry.Known(name); return known }
 	envelope, origin, err := jobs.Parse(r.Payload, known)
 	switch origin {
 	case jobs.Ours:
@@ -97,7 +97,7 @@ func denied(err error) error {
 		if unknown := (schema.UnknownError{}); errors.As(err, &unknown) {
 			return unknownFields(unknown)
 		}
-		return fieldError(status, "payload", "%s", Sentence(refused.Error()))
+		return fieldError(status, "payload", "%s", Spoken{refused.Err})
 	}
 	var d access.DeniedError
 	if !errors.As(err, &d) {
@@ -153,7 +153,7 @@ func unknownFields(e schema.UnknownError) *Problem {
 
 // runnable narrows a filter to the jobs that the caller may make run.
 func (s *Server) runnable(c echo.Context, f jobs.Filter) (narrowed RunnableJobs, err error) {
-	only, except, err := s.effects.Runnable(who(c), s.cfg.Registry.Types())
+	only, except, err := s.effects.Runnable(who(c), s.cfg.Registry.KnownTypes())
 	if err != nil {
 		return RunnableJobs{}, denied(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/remote"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
@@ -89,6 +91,32 @@ func (h *features) PlanRestore(_ context.Context, id string, part backups.Restor
 func (h *features) RestoreBackup(_ context.Context, _ string, part backups.RestorePart, confirm string,
 	_ backups.RestoreAllowance) (jobs.Receipt, error) {
 	if confirm != "cms-"+string(part) {
+		return jobs.Receipt{}, jobs.ErrConflict
+	}
+	return receipt()
+}
+func (h *features) BackupContents(_ context.Context, id, pattern string) (backups.Contents, error) {
+	if id != "b.tar.zst" {
+		return backups.Contents{}, jobs.ErrNotFound
+	}
+	c := backups.Contents{Tables: []backups.Table{{Name: "posts", Rows: 60}, {Name: "cache", Without: true}},
+		Folders: []backups.Folder{{Name: "uploads/news", Files: 2, Bytes: 7}}}
+	if pattern != "" {
+		c.Files, c.More = []backups.File{{Name: "uploads/news/a b.jpg", Bytes: 5, Modified: noon}}, 3
+	}
+	return c, nil
+}
+func (h *features) BackupFile(_ context.Context, _, name string) (io.ReadCloser, error) {
+	if name != "uploads/news/a b.jpg" {
+		return nil, jobs.ErrNotFound
+	}
+	return io.NopCloser(strings.NewReader("bytes")), nil
+}
+func (h *features) PlanPost(_ context.Context, _ string, post int64) (string, error) {
+	return fmt.Sprintf("post-%d", post), nil
+}
+func (h *features) RestorePost(_ context.Context, _ string, post int64, confirm string) (jobs.Receipt, error) {
+	if confirm != fmt.Sprintf("post-%d", post) {
 		return jobs.Receipt{}, jobs.ErrConflict
 	}
 	return receipt()
@@ -165,10 +193,28 @@ func (h *features) ports() feature.Ports {
 		Analytics: h, Sitemap: h, Usage: h}
 }
 
+// program stands for the workers of other programs.
+type program struct{}
+
+func (program) Register(context.Context, string, remote.Registration) (remote.Registered, error) {
+	return remote.Registered{ID: "0123456789abcdef", Lease: 30 * time.Second, Queues: []string{"default"}}, nil
+}
+func (program) Claim(context.Context, string, string, int, time.Duration) ([]remote.Handed, remote.Orders, error) {
+	return []remote.Handed{{Lease: "l", Timeout: time.Minute, Job: jobs.Job{UUID: "u", Type: "shop.resize",
+		Data: []byte(`{}`), Metadata: []byte(`{}`)}}}, remote.Orders{}, nil
+}
+func (program) Beat(string, string, []remote.Beat) ([]remote.Status, remote.Orders, error) {
+	return []remote.Status{{Lease: "l", Status: remote.Running}}, remote.Orders{}, nil
+}
+func (program) End(context.Context, string, string, string, remote.Outcome) error { return nil }
+func (program) Leave(string, string) error                                        { return nil }
+
 func furnished(c *config) {
+	c.Remote = program{}
 	h := &features{schedule: jobs.ScheduleRecord{Name: "sitemap", Type: "cache.clear", Cron: "0 2 * * *", Zone: "UTC",
 		Next: []time.Time{noon}, Last: &jobs.TickRecord{Tick: noon, At: noon, Outcome: "enqueued"}}}
 	c.Workers, c.Schedules, c.Ticker = h, h, h
+	c.Batches = oneBatch{}
 	c.Parts = h.ports()
 	c.Settings = func() []web.Setting {
 		return []web.Setting{{Name: "mail.password", Value: "hunter2", Origin: ".env"},
@@ -193,12 +239,16 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 		"jobs.enqueue": `{"type":"cache.clear"}`, "jobs.enqueueBatch": `{"jobs":[{"type":"cache.clear"}]}`,
 		"jobs.bulk":       `{"action":"retry","all":true}`,
 		"failed.retryAll": `{"all":true}`, "failed.deleteAll": `{"all":true}`,
-		"schedules.change": `{"cron":"0 3 * * *"}`,
-		"suppressions.add": `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
-		"webhooks.add":     `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`,
-		"webhooks.change":  `{"id":"1","url":"https://x","events":[],"enabled":true}`,
-		"media.regenerate": `{"only_missing":true}`,
-		"session.create":   `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
+		"schedules.change":  `{"cron":"0 3 * * *"}`,
+		"suppressions.add":  `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
+		"webhooks.add":      `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`,
+		"webhooks.change":   `{"id":"1","url":"https://x","events":[],"enabled":true}`,
+		"media.regenerate":  `{"only_missing":true}`,
+		"workers.register":  `{"name":"shop","slots":1,"types":[{"type":"shop.resize"}]}`,
+		"workers.claim":     `{"limit":1}`,
+		"workers.heartbeat": `{"jobs":[{"lease":"l"}]}`, "workers.complete": `{"lease":"l"}`,
+		"workers.fail": `{"lease":"l","error":"x"}`, "workers.release": `{"lease":"l"}`,
+		"session.create": `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
 	}
 	for _, r := range allRoutes() {
 		if r.Page {
@@ -210,7 +260,7 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 			id = failing()
 		case strings.HasPrefix(r.Name, "jobs."):
 			id = delayed()
-		case r.Name == "backups.download" || r.Name == "backups.delete":
+		case strings.HasPrefix(r.Name, "backups."):
 			id = "b.tar.zst"
 		case r.Name == "workers.stop":
 			id = "host:1:a"
@@ -225,6 +275,9 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 		}
 		if r.Name == "analytics.report" {
 			path += "?since=2026-11-01&until=2026-11-21"
+		}
+		if r.Name == "backups.file" {
+			path += "?name=uploads/news/a%20b.jpg"
 		}
 		a := s.admin(r.Method, path, bodies[r.Name])
 		if want := max(r.Status, 200); a.status != want {

@@ -88,6 +88,8 @@ func refusesTwoLengths(t *testing.T, send func(text string) string) {
 	for name, head := range map[string]string{
 		"both":           "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n",
 		"the other way":  "transfer-encoding: chunked\r\ncontent-length: 5\r\n",
+		"no bytes":       "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n",
+		"folded":         "Content-Length: 5\r\nTransfer-Encoding:\r\n chunked\r\n",
 		"bare line ends": "Content-Length: 5\nTransfer-Encoding: chunked\n",
 		"after other words": "X-A: " + strings.Repeat("a", 6000) +
 			"\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n",

@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -58,7 +57,7 @@ func TestTwoHundredClientsLoseNothing(t *testing.T) {
 			acknowledged := map[string]bool{}
 			var enqueues, lists []time.Duration
 			var wg sync.WaitGroup
-			spent := processorTime(t)
+			spent := jobstest.ProcessorTime(t)
 			for n := range clients {
 				wg.Go(func() {
 					for i := range each {
@@ -82,7 +81,7 @@ func TestTwoHundredClientsLoseNothing(t *testing.T) {
 				})
 			}
 			wg.Wait()
-			spent = (processorTime(t) - spent) / (2 * clients * each)
+			spent = (jobstest.ProcessorTime(t) - spent) / (2 * clients * each)
 			var rows, auditEntries int
 			if err := s.db.Get(&rows, "SELECT COUNT(*) FROM jobs"); err != nil {
 				t.Fatal(err)
@@ -102,16 +101,6 @@ func TestTwoHundredClientsLoseNothing(t *testing.T) {
 				spent.Round(10*time.Microsecond))
 		})
 	}
-}
-
-// processorTime is what this process has used so far.
-func processorTime(t *testing.T) time.Duration {
-	t.Helper()
-	var used syscall.Rusage
-	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
-		t.Fatal(err)
-	}
-	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 func at(sorted []time.Duration, percent int) time.Duration {

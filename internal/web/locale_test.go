@@ -238,13 +238,47 @@ func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
 		t.Errorf("only %d sentences were found", len(said))
 	}
 	for form, other := range vietnamese {
-		if a, b := verbs.FindAllString(form, -1), verbs.FindAllString(other, -1); strings.Join(a, " ") != strings.Join(
-			b, " ") {
+		if a, b := verbs.FindAllString(form, -1), verbs.FindAllString(other, -1); !strings.Contains(other, "%[") &&
+			strings.Join(a, " ") != strings.Join(b, " ") {
 			t.Errorf("%q has %v in English, %v in Vietnamese", form, a, b)
 		}
 		if strings.HasSuffix(form, ".") && !said[form] {
 			t.Errorf("nothing says %q any more", form)
 		}
+	}
+}
+
+// phrases are the forms of errors that can be translated.
+var phrases = regexp.MustCompile("phrase\\.Errorf\\(\\s*(\"(?:[^\"\\\\]|\\\\.)+\"|`[^`]+`)")
+
+// TestWhatLowerLayersRefuseHasVietnamese holds the Vietnamese texts against the
+// forms of all errors of package phrase.
+func TestWhatLowerLayersRefuseHasVietnamese(t *testing.T) {
+	vietnamese, forms := texts(t).Errors("vi"), 0
+	err := filepath.WalkDir("..", func(file string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+			return err
+		}
+		raw, err := os.ReadFile(file)
+		if err != nil {
+			return err
+		}
+		code := regexp.MustCompile("(?:\"\\s*\\+\\s*\")|(?:`\\s*\\+\\s*`)").ReplaceAllString(string(raw), "")
+		for _, m := range phrases.FindAllStringSubmatch(code, -1) {
+			forms++
+			form, err := strconv.Unquote(m[1])
+			if err != nil {
+				return err
+			}
+			form = strings.ReplaceAll(form, "%w", "%s")
+			if vietnamese[form] == "" {
+				t.Errorf("%s says %q, which has no Vietnamese", file, form)
+			}
+		}
+		return nil
+	})
+	if err != nil || forms < 90 {
+		t.Errorf("only %d forms were found: %v", forms, err)
 	}
 }
 

@@ -31,7 +31,7 @@ func (s *Server) viewerFor(to redact.Audience) ops.Viewer {
 
 // known says whether a name is a type here.
 func (s *Server) known(name string) bool {
-	_, ok := s.cfg.Registry.Lookup(name)
+	_, ok := s.cfg.Registry.Known(name)
 	return ok
 }
 

@@ -119,7 +119,9 @@ func (s schemas) perType(body map[string]any) map[string]any {
 func everyType() (*jobs.Registry, error) {
 	l, err := settings.Load(settings.Sources{Environ: []string{"CMSJOBS_CONFIG=" + os.DevNull,
 		"CMSJOBS_ANALYTICS_WEEKLY=true", "CMSJOBS_MAIL_MAILBOX_HOST=imap.example.com",
-		"CMSJOBS_MAIL_MAILBOX_USERNAME=u", "CMSJOBS_MAIL_MAILBOX_PASSWORD=p"}})
+		"CMSJOBS_MAIL_MAILBOX_USERNAME=u", "CMSJOBS_MAIL_MAILBOX_PASSWORD=p"}, Flags: []settings.Flag{
+		{Path: "external.commands.x.program", Value: "/bin/true", Name: "--set"},
+		{Path: "external.calls.x.url", Value: "https://example.com/", Name: "--set"}}})
 	if err != nil {
 		return nil, err
 	}

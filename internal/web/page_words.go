@@ -98,8 +98,12 @@ func moments(lang locale.Printer, now, t time.Time) template.HTML {
 		t.Format("2006-01-02 15:04:05"), template.HTMLEscapeString(text)))
 }
 
-// Pretty indents JSON; templates escape it, so it need not escape itself.
+// Pretty indents JSON; templates escape it, so it need not escape itself. JSON
+// that grows too much by it, as thousands of lists in lists do, stays as it is.
 func Pretty(raw json.RawMessage) string {
+	if indentedSize(raw) > 8*len(raw)+64<<10 {
+		return string(raw)
+	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -108,6 +112,31 @@ func Pretty(raw json.RawMessage) string {
 		return string(raw)
 	}
 	return strings.TrimSpace(out.String())
+}
+
+// indentedSize is about how many bytes JSON has when it is indented by two spaces.
+func indentedSize(raw json.RawMessage) (size int) {
+	depth, inText, escaped := 0, false, false
+	for _, c := range raw {
+		size++
+		switch {
+		case escaped:
+			escaped = false
+		case inText:
+			escaped, inText = c == '\\', c != '"'
+		case c == '"':
+			inText = true
+		case c == '{' || c == '[':
+			depth++
+			size += 1 + 2*depth
+		case c == ',':
+			size += 1 + 2*depth
+		case c == '}' || c == ']':
+			depth--
+			size += 1 + 2*depth
+		}
+	}
+	return size
 }
 
 func short(id string) string {

@@ -13,7 +13,7 @@ import (
 )
 
 // parts are the pages that need nothing in their path.
-var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/queues", "/admin/workers",
+var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/batches", "/admin/queues", "/admin/workers",
 	"/admin/schedules", "/admin/enqueue", "/admin/backups",
 	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/usage", "/admin/webhooks",
 	"/admin/settings", "/admin/tokens", "/admin/audit"}
@@ -96,6 +96,8 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 		"tables of the database") {
 		t.Error("files alone replace tables")
 	}
+	v.get("/admin/backups/b.tar.zst/contents?files=uploads/**").sees("uploads/news/a b.jpg", "posts", "left out",
+		"/api/v1/backups/b.tar.zst/file?name=uploads%2fnews%2fa%20b.jpg", "3 more")
 	v.get("/admin/backups").press(`id="restore-b.tar.zst"`).sees("overwrites up to 3 files")
 	v.get("/admin/mail").press("m-1").sees("once more").press("sure")
 	v.get("/admin/mail").press(`id="address"`, "address", "x@y.example").sees("gets no more mail")

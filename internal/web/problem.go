@@ -6,13 +6,17 @@ import (
 	"fmt"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
@@ -86,13 +90,13 @@ func problemOf(err error) *Problem {
 	case errors.Is(err, access.ErrRefused):
 		return httpError(http.StatusUnauthorized, "These credentials are not valid.")
 	case errors.Is(err, access.ErrKeyReused):
-		return httpError(http.StatusConflict, "%s", Sentence(err.Error()))
+		return httpError(http.StatusConflict, "%s", Spoken{err})
 	case errors.Is(err, jobs.ErrInvalid):
-		return httpError(http.StatusUnprocessableEntity, "%s", Sentence(err.Error()))
+		return httpError(http.StatusUnprocessableEntity, "%s", Spoken{err})
 	case errors.Is(err, jobs.ErrNotFound):
 		return httpError(http.StatusNotFound, "There is nothing with this id.")
 	case errors.Is(err, jobs.ErrConflict):
-		return httpError(http.StatusConflict, "%s", Sentence(err.Error()))
+		return httpError(http.StatusConflict, "%s", Spoken{err})
 	case errors.Is(err, ErrUnavailable):
 		p = httpError(http.StatusServiceUnavailable, "The backup destination is unreachable. Check its address, its "+
 			"keys and the network, then try again. Cause: %s", err)
@@ -129,9 +133,8 @@ func Sentence(text string) string {
 	if text == "" {
 		return text
 	}
-	if c := text[0]; c >= 'a' && c <= 'z' {
-		text = string(c-'a'+'A') + text[1:]
-	}
+	first, size := utf8.DecodeRuneInString(text)
+	text = string(unicode.ToUpper(first)) + text[size:]
 	switch text[len(text)-1] {
 	case '.', '!', '?':
 		return text
@@ -144,5 +147,18 @@ func (p *Problem) in(lang locale.Printer) string {
 	if p.form == "" || fmt.Sprintf(p.form, p.args...) != p.Detail {
 		return p.Detail // something was added to it
 	}
-	return lang.Sentence(p.form, p.args)
+	args := slices.Clone(p.args)
+	for i, arg := range args {
+		if said, is := arg.(Spoken); is {
+			args[i] = Sentence(phrase.Text(said.Err, lang.Sentence))
+		}
+	}
+	return lang.Sentence(p.form, args)
 }
+
+// Spoken is an error among the values of a refusal: a sentence in the language of
+// who reads it, as far as package phrase made the error.
+type Spoken struct{ Err error }
+
+// String is the sentence in English.
+func (s Spoken) String() string { return Sentence(s.Err.Error()) }

@@ -27,7 +27,7 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	cfg = cfg.withDefaults()
-	mask, err := redact.NewRules(cfg.MaskPaths)
+	mask, err := redact.NewRules(cfg.MaskPaths, cfg.Registry)
 	if err != nil {
 		return nil, err
 	}

@@ -57,6 +57,8 @@ type mailPayload struct {
 	Subject  string `json:"subject,omitempty"`
 	Password string `json:"password,omitempty"`
 	Body     string `json:"body,omitempty"`
+	// Immediate is for administrators in the tests of effects.
+	Immediate bool `json:"immediate,omitempty"`
 }
 
 // Validate implements jobs.Validator.

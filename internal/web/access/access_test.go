@@ -130,8 +130,9 @@ func hashOf(t testing.TB, password string) string {
 }
 
 func gate(t testing.TB, s *access.Store, cms access.Accounts) *access.Authenticator {
-	return &access.Authenticator{Store: s, CMS: cms, Users: []access.User{
-		{Name: "ann", PasswordHash: hashOf(t, "right"), Role: access.Operator}},
+	return &access.Authenticator{Store: s, CMS: cms, Users: []access.User{ // cheap hashes: an unknown name costs more
+		{Name: "ann", PasswordHash: hashOf(t, "right"), Role: access.Operator},
+		{Name: "bob", PasswordHash: hashOf(t, "unknown"), Role: access.Viewer}},
 		PermissionRoles: map[string]access.Role{"cmsjobs.view": access.Viewer, "cmsjobs.operate": access.Operator}}
 }
 
@@ -338,6 +339,42 @@ func TestAnAccountUnderAttackIsSlowedDown(t *testing.T) {
 			t.Errorf("it took only %s", took)
 		}
 	})
+}
+
+// Strangers choose how many names and, with IPv6, how many addresses they try:
+// neither makes a row for each of them.
+func TestStrangersMakeFewRows(t *testing.T) {
+	db, c := jobstest.Migrated(t, jobstest.SQLite), newClock()
+	g := &access.Authenticator{Store: access.NewStore(db.DB, c.now)}
+	const names = 300
+	for i, hash := 0, hashOf(t, "right"); i < names; i++ {
+		g.Users = append(g.Users, access.User{Name: fmt.Sprint("name", i), PasswordHash: hash, Role: access.Viewer})
+	}
+	grown := func(class, network string) int {
+		count := func() (n int) {
+			if err := db.Get(&n, "SELECT COUNT(*) FROM cmsjobs_logins WHERE class = ?", class); err != nil {
+				t.Fatal(err)
+			}
+			return n
+		}
+		before := count()
+		for i, u := range g.Users {
+			if _, err := g.SignIn(t.Context(), access.Login{Name: u.Name, Password: "wrong",
+				Address: fmt.Sprintf("2001:db8:%s:%x::1", network, i)}); !errors.Is(err, access.ErrRefused) {
+				t.Fatalf("try %d: %v", i, err)
+			}
+		}
+		return count() - before
+	}
+	if n := grown("account", "a"); n < names/2 || n >= names {
+		t.Errorf("%d accounts made %d rows: they share none of 4,096", names, n)
+	}
+	db.MustExec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) INSERT INTO
+		cmsjobs_logins (subject, class, address, failures, since, expires_at)
+		SELECT 'other ' || i, 'address', '', 1, ?, ? FROM n`, c.now().UnixMilli(), c.now().Add(time.Hour).UnixMilli())
+	if n := grown("address", "b"); n < names/2 || n >= names {
+		t.Errorf("%d addresses more than 10,000 made %d rows: they share none of 4,096", names, n)
+	}
 }
 
 func TestANetworkIsOneAddress(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
@@ -75,7 +76,7 @@ func (s *Store) AuditEntries(ctx context.Context, f AuditFilter, p jobs.Page) (j
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
 		if err != nil {
-			return jobs.List[AuditEntry]{}, fmt.Errorf("%w: the cursor is not one of ours", jobs.ErrInvalid)
+			return jobs.List[AuditEntry]{}, jobs.Invalid(phrase.Errorf("the cursor is not one of ours"))
 		}
 		and("id < ?", before)
 		p.Offset = 0

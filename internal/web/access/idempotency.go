@@ -3,16 +3,17 @@ package access
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // idempotencyLife is how long the key of a request is remembered (P7).
 const idempotencyLife = 24 * time.Hour
 
 // ErrKeyReused says that the key was used for another request.
-var ErrKeyReused = errors.New("the Idempotency-Key was used for a request with another body")
+var ErrKeyReused = phrase.Errorf("the Idempotency-Key was used for a request with another body")
 
 // Reservation is what is known about a key.
 type Reservation struct {

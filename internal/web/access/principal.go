@@ -1,24 +1,26 @@
 package access
 
 import (
-	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Scope is a right that a route asks for.
 type Scope string
 
-// The four scopes. Admin includes the others.
+// The five scopes. Admin includes the others.
 const (
 	Read    Scope = "read"    // see jobs, schedules, logs
 	Enqueue Scope = "enqueue" // put jobs into queues
+	Work    Scope = "work"    // run jobs of types that a program registers
 	Operate Scope = "operate" // retry, cancel, pause, run
 	Admin   Scope = "admin"   // tokens, restore, deletion of backups, audit
 )
 
 // AllScopes lists the scopes, weakest first.
-func AllScopes() []Scope { return []Scope{Read, Enqueue, Operate, Admin} }
+func AllScopes() []Scope { return []Scope{Read, Enqueue, Work, Operate, Admin} }
 
 // Scopes are the rights of one principal.
 type Scopes []Scope
@@ -34,7 +36,7 @@ func ParseScopes(text string) (Scopes, error) {
 	for _, word := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		s := Scope(word)
 		if !slices.Contains(AllScopes(), s) {
-			return nil, fmt.Errorf("no scope is named %q; scopes are %v", word, AllScopes())
+			return nil, phrase.Errorf("no scope is named %q; scopes are %v", word, AllScopes())
 		}
 		if !slices.Contains(scopes, s) {
 			scopes = append(scopes, s)

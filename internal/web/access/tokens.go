@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // TokenPrefix begins every token, so that scanners for leaked secrets find it.
@@ -61,12 +62,12 @@ func (s *Store) CreateToken(ctx context.Context, t Token) (Token, string, error)
 	t.Name = strings.TrimSpace(t.Name)
 	switch {
 	case t.Name == "" || len(t.Name) > 191:
-		return Token{}, "", fmt.Errorf("%w: a token needs a name of at most 191 bytes that says who uses it",
-			jobs.ErrInvalid)
+		return Token{}, "",
+			jobs.Invalid(phrase.Errorf("a token needs a name of at most 191 bytes that says who uses it"))
 	case len(t.Scopes) == 0:
-		return Token{}, "", fmt.Errorf("%w: a token needs one scope at least of %v", jobs.ErrInvalid, AllScopes())
+		return Token{}, "", jobs.Invalid(phrase.Errorf("a token needs one scope at least of %v", AllScopes()))
 	case !t.ExpiresAt.IsZero() && !t.ExpiresAt.After(s.now()):
-		return Token{}, "", fmt.Errorf("%w: the token would be expired already", jobs.ErrInvalid)
+		return Token{}, "", jobs.Invalid(phrase.Errorf("the token would be expired already"))
 	}
 	if t.Types == nil {
 		t.Types = []string{}

@@ -9,12 +9,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/audit"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/batches"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/media"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/overview"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/queues"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/remote"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/schedules"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/settings"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
@@ -41,10 +43,19 @@ type Service struct {
 	Mutator ops.Mutator // needed
 	ops.Control
 	Ticker schedules.Ticker
-	// Breakers, Inline and DefaultQueue are those of [jobs.Ports].
+	// Breakers, Inline, Refresh and DefaultQueue are those of [jobs.Ports].
 	Breakers     func(context.Context) ([]explain.Breaker, error)
 	Inline       jobs.InlineExecutor
+	Refresh      func(context.Context) error
 	DefaultQueue string
+	// PHPQueues are the queues whose jobs of PHP are run here.
+	PHPQueues []string
+	// Silenced are classes of PHP's whose completed jobs are not listed.
+	Silenced []string
+	// Batches are those of PHP's jobs.
+	Batches ops.Batches
+	// Remote has the workers of other programs.
+	Remote remote.Port
 	// Ready, Conditions, ConditionNames and Figures are those of [health.Ports].
 	Ready          []health.Check
 	Conditions     func(context.Context) []web.Condition
@@ -63,8 +74,11 @@ func All(p Ports) []web.Feature {
 		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions,
 			Failing: probes.Failing, Disabled: p.Inline != nil}),
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
-			DefaultQueue: p.DefaultQueue, Queues: p.Known}),
+			Refresh: p.Refresh, DefaultQueue: p.DefaultQueue, PHPQueues: p.PHPQueues, Silenced: p.Silenced,
+			Queues: p.Known}),
+		batches.Feature(p.Batches),
 		queues.Feature(p.Control),
+		remote.Feature(p.Remote),
 		schedules.Feature(p.Control, p.Ticker),
 		backups.Feature(p.Backups),
 		mail.Feature(p.Mail),

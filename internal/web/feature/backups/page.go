@@ -86,6 +86,7 @@ type BackupHealth struct {
 type backupsPageData struct {
 	Configured bool
 	Restores   bool
+	Browses    bool
 	Health     *BackupHealth
 	BackupList
 	Plot  template.HTML
@@ -95,7 +96,8 @@ type backupsPageData struct {
 
 func (h handlers) backupsPage(r *web.Request) error {
 	_, restores := h.port.(Restorer)
-	v := backupsPageData{Configured: h.port != nil, Restores: restores}
+	_, browses := h.port.(Browser)
+	v := backupsPageData{Configured: h.port != nil, Restores: restores, Browses: browses}
 	var live string
 	v.RunActions, live = r.RunActions("backup.generate", "backup.verify")
 	if !v.Configured {

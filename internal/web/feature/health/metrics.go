@@ -15,7 +15,7 @@ type Metrics struct {
 	Registry *prometheus.Registry
 
 	known               func(string) bool
-	queues              labels
+	queues, classes     labels
 	enqueued, processed *prometheus.CounterVec
 	duration, wait      *prometheus.HistogramVec
 	stalled             prometheus.Counter
@@ -77,8 +77,14 @@ func (m *Metrics) Enqueued(queue, jobType string) {
 }
 
 // Ended counts a run that ended; it is jobs.Config.Ended.
-func (m *Metrics) Ended(end jobs.Settlement) {
-	jobType, queue := m.label(end.Claimed.Job.Type), end.Claimed.Job.Queue
+func (m *Metrics) Ended(end jobs.Settlement) { m.ended(end, m.label(end.Claimed.Job.Type)) }
+
+// EndedPHP counts a run of a job of PHP's: the type is its class. The first 50 classes
+// have their own series, the rest are one together.
+func (m *Metrics) EndedPHP(end jobs.Settlement) { m.ended(end, m.classes.of(end.Claimed.Job.Type)) }
+
+func (m *Metrics) ended(end jobs.Settlement, jobType string) {
+	queue := end.Claimed.Job.Queue
 	m.processed.WithLabelValues(m.queues.of(queue), jobType, end.Outcome.String()).Inc()
 	m.duration.WithLabelValues(jobType).Observe(end.Duration.Seconds())
 	m.wait.WithLabelValues(jobType).Observe(max(end.Wait, 0).Seconds())

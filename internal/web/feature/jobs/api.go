@@ -6,6 +6,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/compat"
 )
@@ -30,7 +31,7 @@ func (h handlers) listJobs(req *web.Request) error {
 	if err != nil {
 		return err
 	}
-	return h.answerJobs(req, f)
+	return h.answerJobs(req, f.WithoutSilenced(h.Silenced))
 }
 
 func (h handlers) listFailed(req *web.Request) error {
@@ -49,7 +50,7 @@ func (h handlers) answerJobs(req *web.Request, f jobs.Filter) error {
 	}
 	list, err := req.Ledger().Jobs(req.Ctx(), f, p)
 	if err != nil {
-		return fmt.Errorf("listing jobs: %w", err)
+		return phrase.Errorf("listing jobs: %w", err)
 	}
 	v := req.View()
 	switch dialect(req) {

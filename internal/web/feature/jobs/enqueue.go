@@ -162,9 +162,9 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	}
 	if err := n.Check(); err != nil {
 		if errors.Is(err, jobs.ErrTooLarge) {
-			return n, web.Refuse(http.StatusRequestEntityTooLarge, "%s", web.Sentence(err.Error()))
+			return n, web.Refuse(http.StatusRequestEntityTooLarge, "%s", web.Spoken{Err: err})
 		}
-		return n, web.Refuse(http.StatusUnprocessableEntity, "%s", web.Sentence(err.Error()))
+		return n, web.Refuse(http.StatusUnprocessableEntity, "%s", web.Spoken{Err: err})
 	}
 	return n, nil
 }
@@ -179,11 +179,19 @@ func (h handlers) allowQueue(req *web.Request, name string) error {
 	return err
 }
 
-// entry is the type of a job: one of this program, or one that a live worker of
-// another program runs. Of the latter only the name is known.
+// entry is the type of a job: one of this program, one that a worker of another
+// program announced, or one that a live worker runs of which only the name is known.
 func (h handlers) entry(req *web.Request, name string) (jobs.Entry, error) {
-	if e, known := req.Registry().Lookup(name); known {
+	if e, known := req.Registry().Known(name); known {
 		return e, nil
+	}
+	if h.Refresh != nil { // it may have been announced a moment ago
+		if err := h.Refresh(req.Ctx()); err != nil {
+			return jobs.Entry{}, fmt.Errorf("asking which types other programs announced: %w", err)
+		}
+		if e, known := req.Registry().Known(name); known {
+			return e, nil
+		}
 	}
 	if h.Workers != nil {
 		workers, err := h.Workers.Workers(req.Ctx())

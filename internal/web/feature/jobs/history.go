@@ -121,7 +121,7 @@ func (h handlers) explainJob(req *web.Request) error {
 // snapshot collects what an explanation depends on.
 func (h handlers) snapshot(req *web.Request, r jobs.Record) (explain.Snapshot, error) {
 	e := ops.Explainer{Ledger: req.Ledger(), Registry: req.Registry(), Now: req.Now, Breakers: h.Breakers,
-		JobsDisabled: h.Inline != nil}
+		JobsDisabled: h.Inline != nil, PHPQueues: h.PHPQueues}
 	if h.Workers != nil {
 		e.Workers = h.Workers.Workers
 	}

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -67,15 +68,18 @@ func (h handlers) choose(req *web.Request, v *enqueuePageData, name string) erro
 	if i < 0 {
 		return web.Refuse(http.StatusNotFound, "There is no type %q here.", redact.Clip(name, 60))
 	}
-	entry, _ := req.Registry().Lookup(name)
+	entry, _ := req.Registry().Known(name)
 	v.Type, v.Chosen, v.Queue = v.Types[i], true, v.Types[i].Queue
 	language := req.Printer().Language
-	v.Type.About = texts.Of(language, name, texts.About)
+	if !v.Type.Elsewhere {
+		v.Type.About = texts.Of(language, name, texts.About)
+	}
 	if entry.Schema == nil {
 		return nil
 	}
 	for _, f := range entry.Schema.Fields {
-		v.Fields = append(v.Fields, payloadField{Field: f, Help: texts.Of(language, name, f.Name), Shape: shapeOf(f)})
+		v.Fields = append(v.Fields, payloadField{Field: f, Shape: shapeOf(f),
+			Help: cmp.Or(f.Help, texts.Of(language, name, f.Name))})
 	}
 	return nil
 }

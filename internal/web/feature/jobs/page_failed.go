@@ -36,7 +36,7 @@ func (h handlers) failedPage(req *web.Request) error {
 	}
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
 	ctx := req.Ctx()
-	v := failedPageData{Filter: req.WrittenFilter(), Types: req.Registry().Types(),
+	v := failedPageData{Filter: req.WrittenFilter(), Types: req.Registry().KnownTypes(),
 		Cause: redact.Clip(req.QueryParam("cause"), 191)}
 	v.Query = v.Filter.Query().Encode()
 	stats, err := req.Stats()

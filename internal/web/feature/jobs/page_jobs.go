@@ -9,6 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/format"
@@ -34,6 +35,8 @@ type jobsPageData struct {
 	Bulk    []bulkChoice // with all that the filter chooses
 	Chosen  []bulkChoice // with the rows that are ticked
 	Problem string
+	// Silenced is how many classes of PHP's are left out.
+	Silenced int
 }
 
 // bulkChoice is a bulk action that fits the filter.
@@ -42,7 +45,7 @@ type bulkChoice struct{ Action, Key, Class string }
 var periods = []string{"1h", "24h", "168h", "720h"}
 
 func (h handlers) jobsPage(req *web.Request) error {
-	v := jobsPageData{Filter: req.WrittenFilter(), Columns: ops.JobColumns(), Types: req.Registry().Types(),
+	v := jobsPageData{Filter: req.WrittenFilter(), Columns: ops.JobColumns(), Types: req.Registry().KnownTypes(),
 		Periods: periods,
 		Cursor:  req.QueryParam("cursor")}
 	v.Query = v.Filter.Query().Encode()
@@ -59,7 +62,7 @@ func (h handlers) jobsPage(req *web.Request) error {
 	v.Bulk, v.Chosen = bulkChoices(v.Status), chosenChoices(v.Status)
 	f, err := req.Filter()
 	if err == nil {
-		if err = h.listFor(req, f, &v); err == nil {
+		if err = h.listFor(req, f.WithoutSilenced(h.Silenced), &v); err == nil {
 			v.Counts, err = countTabs(req, f, v.Filter.Narrows(), stats)
 		}
 	}
@@ -110,7 +113,7 @@ func (h handlers) listFor(req *web.Request, f jobs.Filter, v *jobsPageData) erro
 	list, err := req.Ledger().Jobs(req.Ctx(), f, jobs.Page{Limit: web.PageRows, Cursor: redact.Clip(v.Cursor, 500),
 		Uncounted: true})
 	if err != nil {
-		return fmt.Errorf("listing jobs: %w", err)
+		return phrase.Errorf("listing jobs: %w", err)
 	}
 	down, err := h.down(req.Ctx())
 	if err != nil {
@@ -123,6 +126,7 @@ func (h handlers) listFor(req *web.Request, f jobs.Filter, v *jobsPageData) erro
 		}
 		return view
 	})
+	v.Silenced = len(f.Silenced)
 	v.Next = web.NextPage("/admin/jobs", v.Filter.Query(), list.Next)
 	return nil
 }

@@ -14,12 +14,19 @@ type Ports struct {
 	Mutator ops.Mutator // needed
 	// Workers are asked by explanations; nil knows none.
 	Workers Workers
+	// Refresh asks which types the workers of other programs announced; nil asks nobody.
+	Refresh func(context.Context) error
 	// Breakers lists dependencies that are down now; nil means none is known.
 	Breakers func(context.Context) ([]explain.Breaker, error)
 	// Inline, where it is set, runs enqueued jobs at once: jobs are disabled.
 	Inline InlineExecutor
 	// DefaultQueue is the queue of types that have none.
 	DefaultQueue string
+	// PHPQueues are the queues whose jobs of PHP are run here.
+	PHPQueues []string
+	// Silenced are classes of PHP's whose completed jobs are listed only where the
+	// filter asks for them.
+	Silenced []string
 	// Queues lists the queues that a job, worker, type or setting has.
 	Queues func(context.Context) ([]string, error)
 }

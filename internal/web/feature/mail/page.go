@@ -9,6 +9,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
@@ -57,7 +58,7 @@ func (h handlers) mailPage(r *web.Request) error {
 		list, err := h.log.Mails(ctx, MailQuery{Status: redact.Clip(v.Status, 40), Text: v.Text},
 			jobs.Page{Limit: web.PageRows, Cursor: redact.Clip(r.QueryParam("cursor"), 500)})
 		if err != nil {
-			return fmt.Errorf("listing mail: %w", err)
+			return phrase.Errorf("listing mail: %w", err)
 		}
 		v.Mails, v.Next = ops.Each(list.Items, shown(r.View())),
 			web.NextPage("/admin/mail", url.Values{"status": {v.Status}, "text": {v.Text}}, list.Next)

@@ -29,8 +29,8 @@ func listTokens(req *web.Request) error {
 // TokenRequest asks for a token.
 type TokenRequest struct {
 	Name   string   `json:"name"`
-	Scopes []string `json:"scopes"`          // read, enqueue, operate, admin
-	Types  []string `json:"types,omitempty"` // that it may enqueue; empty: any
+	Scopes []string `json:"scopes"`          // read, enqueue, work, operate, admin
+	Types  []string `json:"types,omitempty"` // that it may enqueue or work on; empty: any
 	// ExpiresIn is a length like 720h; empty: never.
 	ExpiresIn string `json:"expires_in,omitempty"`
 }
@@ -58,7 +58,7 @@ func makeToken(req *web.Request, r TokenRequest) (TokenCreated, error) {
 	scopes, err := access.ParseScopes(strings.Join(r.Scopes, " "))
 	if err != nil {
 		return TokenCreated{}, web.RefuseField(http.StatusUnprocessableEntity, "scopes", "%s",
-			web.Sentence(err.Error()))
+			web.Spoken{Err: err})
 	}
 	t := access.Token{Name: r.Name, Scopes: scopes, Types: r.Types, CreatedBy: req.Caller().Name}
 	if r.ExpiresIn != "" {
@@ -70,7 +70,7 @@ func makeToken(req *web.Request, r TokenRequest) (TokenCreated, error) {
 		t.ExpiresAt = req.Now().Add(life)
 	}
 	for _, jobType := range r.Types {
-		if !req.Known(jobType) {
+		if !req.Known(jobType) && !scopes.Has(access.Work) { // a worker's types are known when it registers
 			return TokenCreated{}, web.RefuseField(http.StatusUnprocessableEntity, "types",
 				"There is no type %q here.", redact.Clip(jobType, 60))
 		}

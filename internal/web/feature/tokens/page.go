@@ -49,7 +49,7 @@ func tokensData(req *web.Request) (tokensPageData, error) {
 	now := req.Now()
 	rows := ops.Each(list, func(t access.Token) tokenRow { return tokenRow{t, tokenStatus(t, now)} })
 	return tokensPageData{Tokens: rows, Asked: TokenRequest{Scopes: []string{"enqueue"}, ExpiresIn: "8760h"},
-		Scopes: access.AllScopes(), Types: req.Registry().Types(), Lives: tokenLives()}, nil
+		Scopes: access.AllScopes(), Types: req.Registry().KnownTypes(), Lives: tokenLives()}, nil
 }
 
 func tokenStatus(t access.Token, now time.Time) string {
