@@ -1,3 +1,5 @@
+//go:build unix
+
 package php_test
 
 import (
@@ -10,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"testing"
 	"time"
@@ -71,6 +74,8 @@ type child struct {
 	in  *bufio.Reader
 	out *os.File
 	dir string
+	// asked receives when it is to end; nil: it dies then.
+	asked <-chan os.Signal
 }
 
 func newChild() *child {
@@ -107,6 +112,12 @@ func (c *child) job() (id int64, giveUp string) {
 		if o := c.hear(); o.ID != 0 {
 			return o.ID, o.GiveUp
 		}
+		select {
+		case <-c.asked:
+			c.say(`{"bye":0,"job":null}`)
+			os.Exit(0)
+		default:
+		}
 	}
 }
 
@@ -124,6 +135,12 @@ func (c *child) be(behaviour string) {
 	case "garbage":
 		_, _ = c.out.WriteString("Fatal error: a program wrote here")
 		time.Sleep(time.Minute)
+	}
+	tracked := behaviour == "take its time" || behaviour == "at once"
+	if tracked { // asked to end, it ends when it has heard the answer
+		asked := make(chan os.Signal, 1)
+		signal.Notify(asked, unix.SIGTERM)
+		c.asked = asked
 	}
 	c.say(`{"hello":1}`)
 	switch behaviour {
@@ -158,8 +175,14 @@ func (c *child) be(behaviour string) {
 		_ = os.WriteFile(filepath.Join(c.dir, fmt.Sprint(id)), []byte(fmt.Sprint(sleep.Process.Pid)), 0o600)
 		time.Sleep(time.Minute)
 	}
+	if tracked {
+		_ = os.WriteFile(filepath.Join(c.dir, fmt.Sprint("pid-", os.Getpid())), nil, 0o600)
+	}
 	for {
 		id, giveUp := c.job()
+		if behaviour == "take its time" {
+			time.Sleep(100 * time.Millisecond)
+		}
 		switch {
 		case behaviour == "crash" && giveUp == "", behaviour == "crash always":
 			os.Exit(7)

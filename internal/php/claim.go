@@ -26,6 +26,9 @@ type claimer struct {
 	next    time.Time // no look at the queue before it
 	trouble time.Duration
 	looking bool
+	// woken says that Wake received while a look was under way, which may have come
+	// before the row.
+	woken bool
 	// stopping says that the pool ends: nothing is claimed or handed out any more.
 	stopping bool
 	found    chan looked
@@ -53,7 +56,7 @@ func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 		case j := <-p.back:
 			c.release([]Job{j})
 		case <-p.c.Wake:
-			c.next = time.Time{}
+			c.next, c.woken = time.Time{}, c.looking
 		case <-p.asked:
 		case <-pause.C:
 			if len(c.ahead) > 0 && p.c.Now().Sub(c.moved) >= heldAhead {
@@ -134,6 +137,9 @@ func (p *Pool) look(ctx context.Context, n int) looked {
 			before = append(before, leases...)
 			p.note(p.journal.add(leases))
 		}})
+	if err == nil {
+		p.drained.Store(len(list) < n)
+	}
 	p.hold(list)
 	for _, l := range before {
 		if !slices.ContainsFunc(list, func(j Job) bool { return j.Lease.ID == l.ID }) {
@@ -154,9 +160,13 @@ func (c *claimer) take(l looked) {
 		c.c.Logger.Warn("PHP's jobs not claimed", "event", "php.claim_failed", "queue", c.c.Queue, "error", l.err)
 	case len(l.jobs) == 0 && l.err == nil:
 		c.trouble, c.next = 0, now.Add(c.c.Poll)
+		if c.woken {
+			c.next = time.Time{}
+		}
 	default:
 		c.trouble, c.next = 0, time.Time{}
 	}
+	c.woken = false
 	if len(l.jobs) > 0 {
 		c.ahead, c.moved = append(c.ahead, l.jobs...), now
 	}

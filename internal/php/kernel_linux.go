@@ -1,7 +1,10 @@
 package php
 
 import (
+	"fmt"
 	"os"
+	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -19,4 +22,19 @@ func unread(f *os.File) (n int) {
 		return 0
 	}
 	return max(n, 0)
+}
+
+// resident is how much memory a process has, in bytes; 0 is that it is not known. What
+// processes share (the program, opcache) counts in each.
+func resident(pid int) int64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", pid))
+	if err != nil {
+		return 0
+	}
+	fields := strings.Fields(string(text))
+	if len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize())
 }

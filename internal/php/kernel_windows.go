@@ -20,3 +20,5 @@ func readNow(int, []byte) (int, error) { return 0, errors.ErrUnsupported }
 func unread(*os.File) int { return 0 }
 
 func lockFile(*os.File) error { return errors.ErrUnsupported }
+
+func resident(int) int64 { return 0 }

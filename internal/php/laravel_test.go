@@ -1,3 +1,5 @@
+//go:build unix
+
 package php_test
 
 import (
@@ -111,6 +113,10 @@ func testMaintenanceModeReservesNothing(t *testing.T, engine jobstest.Engine) {
 	if n := s.count("jobs WHERE attempts = 0 AND reserved_at IS NULL"); n != 10 {
 		t.Errorf("%d of 10 rows are untouched", n)
 	}
+	s.run("push-many", "forced", "effect", "20", "1")
+	stopForced := s.start(s.config("forced", "--force"))
+	s.drained("forced", time.Minute)
+	stopForced()
 	if err := os.Remove(down); err != nil {
 		t.Fatal(err)
 	}

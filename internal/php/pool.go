@@ -23,6 +23,8 @@ type Config struct {
 	Dir        string
 	Connection string
 	Processes  int // 1
+	// MaxProcesses is how many a Balancer may make of them; at least Processes.
+	MaxProcesses int
 	// Timeout is that of --timeout, for jobs that name none; 0 is none.
 	Timeout time.Duration
 	// Lease is how long a claim holds without renewal: 90 s.
@@ -44,6 +46,9 @@ type Config struct {
 	Redact func(string) string
 	// Wake receives when jobs may have been enqueued; nil is never.
 	Wake <-chan struct{}
+	// Release says which code the site has: when it changes, the processes are replaced.
+	// nil: it never changes.
+	Release func() string
 	// Ended is called for each end that was written.
 	Ended func(End)
 }
@@ -74,11 +79,19 @@ type Pool struct {
 	busy    atomic.Int64  // processes that run a job
 	average atomic.Int64  // how long a job takes, in ns
 
+	size    atomic.Int64  // how many processes there are to be
+	kept    atomic.Int64  // how many are kept
+	drained atomic.Bool   // the last look found fewer jobs than were wanted
+	resized chan struct{} // size has changed
+	retire  chan struct{} // to a process that asks, and is one too many
+
 	journal *journal
 
-	leases sync.Mutex // held while leases are written: an end must name the one that is in the row
-	mu     sync.Mutex // never held while the Source is asked
-	held   map[int64]jobs.Lease
+	leases   sync.Mutex // held while leases are written: an end must name the one that is in the row
+	mu       sync.Mutex // never held while the Source is asked
+	held     map[int64]jobs.Lease
+	alive    map[int]struct{} // the processes' numbers
+	outdated chan struct{}    // closed when the processes of now have old code
 }
 
 // ending is an end on its way to the Source, and how the process that waits for it
@@ -97,9 +110,11 @@ func New(c Config) (*Pool, error) {
 		return nil, errors.New("a pool of PHP processes needs a source, a clock, a queue, a command and a connection")
 	}
 	c.defaults()
-	return &Pool{c: c, jobs: make(chan *Job), asked: make(chan struct{}, 1), back: make(chan Job),
-		ends: make(chan ending, 1024),
-		held: map[int64]jobs.Lease{}}, nil
+	p := &Pool{c: c, jobs: make(chan *Job), asked: make(chan struct{}, 1), back: make(chan Job),
+		ends: make(chan ending, 1024), held: map[int64]jobs.Lease{}, resized: make(chan struct{}, 1),
+		retire: make(chan struct{}), alive: map[int]struct{}{}, outdated: make(chan struct{})}
+	p.size.Store(int64(c.Processes))
+	return p, nil
 }
 
 // note logs trouble with the journal.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package php_test
 
 import (
@@ -10,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -207,4 +210,38 @@ func TestAProcessThatSpeaksOtherwiseIsEndedAndNamed(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A wake-up has a job found at once, though it comes while the queue is looked at.
+func TestAWakeUpFindsTheJob(t *testing.T) {
+	r, wakeUps := newRig(t, 0, laravels), make(chan struct{})
+	looks := &slowLooks{begun: make(chan struct{}, 8), may: make(chan struct{})}
+	r.be("take its time", func(c *php.Config) {
+		looks.Source = c.Source
+		c.Source, c.Wake, c.Poll = looks, wakeUps, time.Hour
+	})
+	<-looks.begun
+	r.db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, 0, "+
+		"1, 1)", laravels)
+	wakeUps <- struct{}{} // the look under way is as one that was before the row
+	looks.may <- struct{}{}
+	close(looks.may)
+	r.drained("default", time.Minute)
+	r.stop()
+}
+
+// slowLooks finds nothing at first, when may receives.
+type slowLooks struct {
+	php.Source
+	begun, may chan struct{}
+	looked     atomic.Bool
+}
+
+func (s *slowLooks) Claim(ctx context.Context, r php.Request) ([]php.Job, error) {
+	if s.looked.Swap(true) {
+		return s.Source.Claim(ctx, r)
+	}
+	s.begun <- struct{}{}
+	<-s.may
+	return nil, nil
 }

@@ -41,6 +41,10 @@ type process struct {
 	why   string   // why we killed it
 	stops bool     // the pool does
 
+	outdated <-chan struct{} // closed when its code is old
+	leaves   bool            // it was asked to end, as it had no job
+	retired  bool            // and no other takes its place
+
 	hello, answer, alarm *time.Timer
 
 	mu      sync.Mutex

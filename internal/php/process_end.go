@@ -19,12 +19,13 @@ func (x *process) end() error {
 	if x.asks {
 		x.wanting.Add(-1)
 	}
+	x.dead(x.cmd.Process.Pid)
 	how := x.how()
 	if x.job != nil {
 		x.abandoned(how)
 	}
 	var err error
-	if how != "" && !x.stops {
+	if how != "" && !x.stops && !x.leaves {
 		err = errors.New(how)
 		if lines := x.output.take(); len(lines) > 0 {
 			last := lines[max(len(lines)-5, 0):]

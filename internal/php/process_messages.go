@@ -46,7 +46,8 @@ func (x *process) hear(m *message) {
 				"program %d: update the older one", m.Hello, protocol))
 		}
 	}
-	if v := m.Done; v != nil && x.job != nil && v.ID == x.job.Job.ID && (v.As != "nothing" || m.More) {
+	if v := m.Done; v != nil && x.job != nil && v.ID == x.job.Job.ID &&
+		(v.As != "nothing" || m.Bye == nil && m.Died == "") {
 		x.finish(v.end(x.c.Lease), v.Transactions)
 	}
 	if m.Bye != nil || m.Died != "" {

@@ -12,7 +12,7 @@ import (
 // start starts one process.
 func (p *Pool) start() (x *process, err error) {
 	x = &process{Pool: p, messages: make(chan *message), gone: make(chan struct{}), output: &output{now: p.c.Now},
-		hello: time.NewTimer(helloWithin), answer: stoppedTimer(), alarm: stoppedTimer()}
+		outdated: p.generation(), hello: time.NewTimer(helloWithin), answer: stoppedTimer(), alarm: stoppedTimer()}
 	var ours, theirs [3]*os.File
 	defer func() {
 		for _, f := range theirs {
@@ -43,6 +43,7 @@ func (p *Pool) start() (x *process, err error) {
 	if err := x.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting PHP: %w", err)
 	}
+	p.born(x.cmd.Process.Pid)
 	go x.output.read()
 	go x.listen()
 	go func() {
@@ -69,9 +70,10 @@ func (x *process) live(ctx context.Context) error {
 	stop, grace := ctx.Done(), stoppedTimer()
 	defer grace.Stop()
 	for {
-		var offered chan *Job
-		if x.asks && x.job == nil && !x.stops {
-			offered = x.jobs
+		offered, retire, outdated := x.wishes()
+		if closed(outdated) {
+			x.leave(grace)
+			continue
 		}
 		select {
 		case m, open := <-x.messages:
@@ -89,17 +91,48 @@ func (x *process) live(ctx context.Context) error {
 		case <-x.hello.C:
 			x.kill("the process did not say hello: is the package cmsjobs/laravel installed on the site, " +
 				"and found by \"php artisan package:discover\"?")
+		case <-retire:
+			x.retired = true
+			x.leave(grace)
+		case <-outdated:
+			x.leave(grace)
 		case <-stop:
 			stop, x.stops = nil, true
 			_ = terminate(x.cmd.Process) // gone already
 			x.none()
 			grace.Reset(x.c.Grace)
 		case <-grace.C:
-			x.kill(fmt.Sprintf("killed: it still ran %s after the service was asked to stop", x.c.Grace))
+			x.kill(fmt.Sprintf("killed: it still ran %s after it was asked to stop", x.c.Grace))
 		case <-x.gone:
 			return x.end()
 		}
 	}
+}
+
+// wishes are what a process that asks may get: a job, or that it is to end, because it is
+// one too many or has old code. Any other process gets nothing.
+func (x *process) wishes() (offered <-chan *Job, retire, outdated <-chan struct{}) {
+	if !x.asks || x.job != nil || x.stops || x.leaves {
+		return nil, nil, nil
+	}
+	return x.jobs, x.retire, x.outdated
+}
+
+func closed(c <-chan struct{}) bool {
+	select {
+	case <-c:
+		return true
+	default:
+		return false
+	}
+}
+
+// leave asks the process, which has no job, to end.
+func (x *process) leave(grace *time.Timer) {
+	x.leaves = true
+	_ = terminate(x.cmd.Process) // gone already
+	x.none()
+	grace.Reset(x.c.Grace)
 }
 
 // hand gives the process, which asks, a job.

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -21,9 +20,8 @@ func (p *Pool) Run(ctx context.Context) error {
 		p.journal = new(journal)
 	}
 	var processes, claimer, settler, renewer sync.WaitGroup
-	for range p.c.Processes {
-		processes.Go(func() { p.keep(ctx) })
-	}
+	processes.Go(func() { p.supervise(ctx) })
+	processes.Go(func() { p.follow(ctx) })
 	// The claimer outlives the processes, as it releases what they have not read.
 	stopClaimer := make(chan struct{})
 	claimer.Go(func() { p.claim(ctx, stopClaimer) })
@@ -38,32 +36,6 @@ func (p *Pool) Run(ctx context.Context) error {
 	stopRenewals()
 	renewer.Wait()
 	return p.journal.remove()
-}
-
-// keep keeps one process running until ctx ends.
-func (p *Pool) keep(ctx context.Context) {
-	for failures := 0; ctx.Err() == nil; {
-		began := p.c.Now()
-		x, err := p.start()
-		if err == nil {
-			err = x.live(ctx)
-			if x.ran > 0 {
-				failures = 0
-			}
-		}
-		if ctx.Err() != nil {
-			return
-		}
-		if err == nil && (x.ran > 0 || p.c.Now().Sub(began) > time.Second) {
-			failures = 0
-			continue
-		}
-		failures++
-		pause := min(100*time.Millisecond<<min(failures-1, 10), 10*time.Second)
-		p.c.Logger.Warn("PHP process ended; another one is started", "event", "php.process_ended", "queue", p.c.Queue,
-			"in", pause, "error", err)
-		wait(ctx, pause)
-	}
 }
 
 // recover releases what pools of this host had claimed ahead that were killed.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package php_test
 
 import (
@@ -36,14 +38,14 @@ type site struct {
 
 func newSite(t *testing.T, engine jobstest.Engine, retryAfter time.Duration) *site {
 	t.Helper()
-	for _, check := range [][]string{
-		{"php", "-r", `exit(extension_loaded("pdo_mysql") && extension_loaded("pcntl") ? 0 : 1);`},
-		{"test", "-f", "/usr/share/php/Illuminate/Queue/autoload.php"}} {
-		if err := exec.Command(check[0], check[1:]...).Run(); err != nil {
-			jobstest.Skip(t, "no Laravel here (packages php-cli, php-mysql, php-laravel-framework): %v", err)
-		}
-	}
-	s := &site{t: t, db: jobstest.Open(t, engine), dir: t.TempDir()}
+	needLaravel(t)
+	return siteOn(t, jobstest.Open(t, engine), retryAfter)
+}
+
+// siteOn is a site on an empty database.
+func siteOn(t *testing.T, on *jobstest.Database, retryAfter time.Duration) *site {
+	t.Helper()
+	s := &site{t: t, db: on, dir: t.TempDir()}
 	dsn, err := mysql.ParseDSN(s.db.DSN)
 	if err != nil {
 		t.Fatal(err)
@@ -65,10 +67,29 @@ func newSite(t *testing.T, engine jobstest.Engine, retryAfter time.Duration) *si
 		NULL, pending_jobs INT NOT NULL,
 		failed_jobs INT NOT NULL, failed_job_ids TEXT NOT NULL, options MEDIUMTEXT NULL, cancelled_at INT NULL,
 		created_at INT NOT NULL, finished_at INT NULL)`)
-	s.env = []string{"PROBE_DIR=" + s.dir, "DB_PORT=" + dsn.Addr[strings.LastIndexByte(dsn.Addr, ':')+1:],
+	s.env = []string{"PROBE_LARAVEL=" + laravel, "PROBE_DIR=" + s.dir, "DB_PORT=" + dsn.Addr[strings.LastIndexByte(dsn.Addr, ':')+1:],
 		"DB_DATABASE=" + dsn.DBName,
 		fmt.Sprint("RETRY_AFTER=", int(retryAfter.Seconds()))}
 	return s
+}
+
+// laravel is a folder of another Laravel than Debian's, 8 to 13, with what composer installed
+// (composer require laravel/framework); "" is Debian's.
+var laravel = os.Getenv("CMSJOBS_TEST_LARAVEL")
+
+func needLaravel(t *testing.T) {
+	t.Helper()
+	autoloader := "/usr/share/php/Illuminate/Queue/autoload.php"
+	if laravel != "" {
+		autoloader = filepath.Join(laravel, "vendor", "autoload.php")
+	}
+	for _, check := range [][]string{
+		{"php", "-r", `exit(extension_loaded("pdo_mysql") && extension_loaded("pcntl") ? 0 : 1);`},
+		{"test", "-f", autoloader}} {
+		if err := exec.Command(check[0], check[1:]...).Run(); err != nil {
+			jobstest.Skip(t, "no Laravel here (packages php-cli, php-mysql, php-laravel-framework): %v", err)
+		}
+	}
 }
 
 // artisan is a command of the site's.

@@ -21,6 +21,9 @@ type Source interface {
 	// Settle writes ends: one error an end, nil or jobs.ErrLeaseLost. The second
 	// result is set when it is not known what was written: settle the same again.
 	Settle(ctx context.Context, ends []End) ([]error, error)
+	// Waits says how long the oldest due job of a queue that nobody has waits; 0 is
+	// that there is none.
+	Waits(ctx context.Context, queue string) (time.Duration, error)
 }
 
 // Request says what to claim.

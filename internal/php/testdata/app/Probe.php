@@ -80,8 +80,25 @@ class Probe implements ShouldQueue
         return $this->what === 'overlap' ? [(new WithoutOverlapping('k'))->releaseAfter(1)] : [];
     }
 
+    /** Jobs of measurements: they do no more than their name says. */
+    private function measured(): bool
+    {
+        switch ($this->what) {
+            case 'noop': return true;
+            case 'nap': usleep(5000); return true;
+            case 'clock': file_put_contents(getenv('PROBE_DIR') . '/picked', sprintf("%.3f\n", 1000 * (microtime(true) - $this->made)), FILE_APPEND); return true;
+            case 'die': file_put_contents(getenv('PROBE_DIR') . '/died-' . $this->job->getJobId(), sprintf('%.6f', microtime(true))); posix_kill(getmypid(), SIGKILL); sleep(1); return true;
+            case 'mark': file_put_contents(getenv('PROBE_DIR') . '/marks', "{$this->n} " . getmypid() . "\n", FILE_APPEND | LOCK_EX); usleep(2000); return true;
+        }
+
+        return false;
+    }
+
     public function handle(): void
     {
+        if ($this->measured()) {
+            return;
+        }
         self::say($this->what, "run {$this->attempts()}");
         switch ($this->what) {
             case 'throw': case 'until': case 'batch-throw': throw new \RuntimeException('on purpose');

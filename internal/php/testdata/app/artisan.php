@@ -1,13 +1,17 @@
 <?php
-// A Laravel application of Debian's packages with the package cmsjobs/laravel in
+// A Laravel application of Debian's packages, or of PROBE_LARAVEL, with the package cmsjobs/laravel in
 // it, and jobs that misbehave: php artisan.php queue:work|push|push-noop …
 // The database comes by DB_PORT and DB_DATABASE, PROBE_DIR is a folder of the
 // test's: cache, and events.log, to which every event of every job goes.
 
 error_reporting(E_ALL & ~E_DEPRECATED & ~E_NOTICE & ~E_WARNING);
-foreach (['/usr/share/php/Illuminate/autoload.php', '/usr/share/php/Illuminate/Foundation/autoload.php'] as $file) {
-    if (is_file($file)) {
-        require_once $file;
+if (getenv('PROBE_LARAVEL')) { // an application's folder, with what composer installed
+    require getenv('PROBE_LARAVEL') . '/vendor/autoload.php';
+} else {
+    foreach (['/usr/share/php/Illuminate/autoload.php', '/usr/share/php/Illuminate/Foundation/autoload.php'] as $file) {
+        if (is_file($file)) {
+            require_once $file;
+        }
     }
 }
 $sdk = dirname(__DIR__, 4) . '/sdk/php/';
@@ -61,12 +65,19 @@ foreach (getenv('WITHOUT_PACKAGE') ? [] : json_decode(file_get_contents($sdk . '
 $app->alias('cache', Illuminate\Contracts\Cache\Factory::class);
 $app->alias('cache.store', Illuminate\Contracts\Cache\Repository::class);
 $app->alias('db', Illuminate\Database\ConnectionResolverInterface::class);
+if (interface_exists(Illuminate\Contracts\Foundation\MaintenanceMode::class)) { // Laravel 9 and newer
+    $app->singleton(Illuminate\Contracts\Foundation\MaintenanceMode::class, Illuminate\Foundation\FileBasedMaintenanceMode::class);
+}
 $app->boot();
 
-foreach (['JobProcessing', 'JobProcessed', 'JobExceptionOccurred', 'JobFailed'] as $name) {
+foreach (getenv('PROBE_QUIET') ? [] : ['JobProcessing', 'JobProcessed', 'JobExceptionOccurred', 'JobFailed'] as $name) {
     $app['events']->listen('Illuminate\\Queue\\Events\\' . $name, function ($event) use ($name) {
         App\Jobs\Probe::say(App\Jobs\Probe::of($event->job), $name . (isset($event->exception) ? ' ' . get_class($event->exception) : ''));
     });
+}
+
+if (getenv('PROBE_SOCKET')) { // the package's knock
+    (new CmsJobs\Laravel\Listeners\NotifyOfJobs(new CmsJobs\Laravel\Socket(getenv('PROBE_SOCKET')), $app['config'], $app['db']))->subscribe($app['events']);
 }
 
 [$command, $arguments] = [$argv[1] ?? '', array_slice($argv, 2)];
@@ -79,6 +90,29 @@ if ($command === 'push') { // push QUEUE PROBE JSON …
 if ($command === 'push-many') { // push-many QUEUE PROBE FROM N
     for ($i = 0; $i < (int) $arguments[3]; $i++) {
         $app['queue']->push(new App\Jobs\Probe($arguments[1], ['n' => (int) $arguments[2] + $i]), '', $arguments[0]);
+    }
+    exit(0);
+}
+if ($command === 'push-bulk') { // push-bulk QUEUE PROBE N
+    foreach (array_chunk(range(1, (int) $arguments[2]), 1000) as $numbers) {
+        $app['queue']->bulk(array_map(function ($n) use ($arguments) {
+            return new App\Jobs\Probe($arguments[1], ['n' => $n]);
+        }, $numbers), '', $arguments[0]);
+    }
+    exit(0);
+}
+if ($command === 'naps') { // naps N: how long N sleeps of 5 ms take, in seconds
+    $begun = hrtime(true);
+    for ($i = 0; $i < (int) $arguments[0]; $i++) {
+        usleep(5000);
+    }
+    printf("%.6f\n", (hrtime(true) - $begun) / 1e9);
+    exit(0);
+}
+if ($command === 'push-clock') { // push-clock QUEUE N: one job each 100 to 160 ms
+    for ($i = 0; $i < (int) $arguments[1]; $i++) {
+        $app['queue']->push(new App\Jobs\Probe('clock', ['made' => microtime(true)]), '', $arguments[0]);
+        usleep(random_int(100000, 160000));
     }
     exit(0);
 }
