@@ -8,6 +8,9 @@
 // changes of SQLite's files, a datagram of PHP) makes it look at once; while such a
 // source is known to work and has missed nothing, looks are rare.
 //
+// A source that sees the tables of the CMS's content too tells of their changes
+// (Options.Content); what changed, it does not know.
+//
 // It is no queue, and nothing is lost without it: what it says is "look now", the
 // claim decides, and the worker's own poll finds what it misses (rows that were
 // committed out of order, above all). Invariants: it never ends for trouble of the

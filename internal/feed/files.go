@@ -20,8 +20,11 @@ type Files struct {
 // Name implements Source.
 func (*Files) Name() string { return "file events" }
 
+// SeesContent implements ContentSource.
+func (*Files) SeesContent() bool { return true }
+
 // Run implements Source.
-func (f *Files) Run(ctx context.Context, report func(Report)) error {
+func (f *Files) Run(ctx context.Context, report Told) error {
 	path, err := realPath(f.Path)
 	if err != nil {
 		return fmt.Errorf("finding the database's file: %w", err)

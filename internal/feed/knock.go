@@ -6,21 +6,23 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"strings"
 	"time"
 )
 
 // Knock listens on a Unix socket in the CMS's folder, where the Laravel package
-// sends a datagram after it has committed a job. It hears nothing of programs
+// sends a datagram after it has committed a job, or an edit of content. It hears nothing of programs
 // without the package: give it to Options.Partial.
 type Knock struct {
 	Path string
 }
 
-// The system bounds the path of a socket; a datagram is read to knockBytes, and
-// says "jobs": more is not looked at.
+// The system bounds the path of a socket; a datagram is read to knockBytes. It says
+// "jobs", or "content" with a table and an id.
 const (
-	knockPath  = 104
-	knockBytes = 64
+	knockPath    = 104
+	knockBytes   = 64
+	knockContent = "content"
 )
 
 // Name implements Source.
@@ -28,7 +30,7 @@ func (*Knock) Name() string { return "socket for PHP" }
 
 // Run implements Source. A socket that is there is one that a dead process left:
 // only the process that leads those of its host listens.
-func (k *Knock) Run(ctx context.Context, report func(Report)) error {
+func (k *Knock) Run(ctx context.Context, report Told) error {
 	if len(k.Path) >= knockPath {
 		return &UnavailableError{fmt.Sprintf("the path of the socket %s is too long (%d bytes of at most %d)", k.Path,
 			len(k.Path), knockPath-1), "name a shorter one in feed.socket"}
@@ -51,12 +53,21 @@ func (k *Knock) Run(ctx context.Context, report func(Report)) error {
 	report(Alive)
 	buffer := make([]byte, knockBytes)
 	for {
-		if _, err := conn.Read(buffer); err != nil {
+		n, err := conn.Read(buffer)
+		if err != nil {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
 			return fmt.Errorf("listening for PHP: %w", err)
 		}
-		report(Inserted)
+		if about, edited := strings.CutPrefix(string(buffer[:n]), knockContent); edited {
+			if row := strings.Fields(about); len(row) == 2 {
+				report(Edited, Row{row[0], row[1]})
+			} else {
+				report(Edited)
+			}
+		} else {
+			report(Inserted)
+		}
 	}
 }

@@ -61,11 +61,14 @@ func TestTheLaravelPackageNotifies(t *testing.T) {
 	for _, step := range []struct {
 		name string
 		sent int
-	}{{"plain", 1}, {"open", 0}, {"committed", 1}, {"rolled back", 0}, {"of Laravel", 1}, {"of Redis", 0}} {
+	}{{"plain", 1}, {"open", 0}, {"committed", 1}, {"rolled back", 0}, {"of Laravel", 1}, {"of Redis", 0}, {"content", 0}} {
 		if !lines.Scan() || lines.Text() != step.name {
 			t.Fatalf("PHP says %q instead of %q", lines.Text(), step.name)
 		}
 		marker()
+		if step.name == "content" {
+			h.says(t, Edited, step.name)
+		}
 		for range step.sent + 1 {
 			h.says(t, Inserted, step.name)
 		}

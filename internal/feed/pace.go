@@ -9,8 +9,10 @@ const (
 	trustedPace = 5 * time.Second
 	// troublePace is the longest time between looks that fail.
 	troublePace = 5 * time.Second
-	// gap is the shortest time between two looks that hints cause.
-	gap = 5 * time.Millisecond
+	// gap is the time between two looks that hints cause, in a flood of them: so many
+	// come without it.
+	gap   = 5 * time.Millisecond
+	burst = 10
 )
 
 // again are the waits of further looks after a hint that came before its row

@@ -18,7 +18,20 @@ const (
 	Written
 	// Inserted says that rows were inserted into the jobs table.
 	Inserted
+	// Edited says that a table of the CMS's content changed. No row of the jobs table
+	// is looked for.
+	Edited
 )
+
+// Row is a row of the CMS's content.
+type Row struct {
+	Table string // as the options of the source name it
+	ID    string
+}
+
+// Told receives what a source says. The rows of an Edited are those that changed, where
+// the source knows.
+type Told func(Report, ...Row)
 
 // Source tells of changes that others make to the jobs table.
 type Source interface {
@@ -26,7 +39,15 @@ type Source interface {
 	Name() string
 	// Run reports until ctx ends or the source breaks, and says why it did. The
 	// watcher starts it again.
-	Run(ctx context.Context, report func(Report)) error
+	Run(ctx context.Context, report Told) error
+}
+
+// ContentSource is a source that may see each change of the CMS's content too.
+type ContentSource interface {
+	Source
+	// SeesContent says that it does: by Edited, or by Written where it cannot tell
+	// what was written.
+	SeesContent() bool
 }
 
 // UnavailableError says that a source cannot work until a person changes something.
@@ -50,7 +71,7 @@ func Try(ctx context.Context, s Source, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	works := make(chan struct{}, 1)
-	err := s.Run(ctx, func(Report) {
+	err := s.Run(ctx, func(Report, ...Row) {
 		select {
 		case works <- struct{}{}:
 		default:

@@ -1,11 +1,15 @@
 package feed
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -23,7 +27,7 @@ func listen(t *testing.T, s Source) heard {
 	h := make(heard, 10000)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
-	go func() { ended <- s.Run(ctx, func(r Report) { h <- r }) }()
+	go func() { ended <- s.Run(ctx, func(r Report, _ ...Row) { h <- r }) }()
 	t.Cleanup(func() {
 		cancel()
 		<-ended
@@ -55,15 +59,15 @@ func (h heard) says(t *testing.T, want Report, why string) {
 	}
 }
 
-// silent fails if the source reports want within a time in which it would have.
-func (h heard) silent(t *testing.T, want Report, why string) {
+// silent fails if the source reports one of these within a time in which it would have.
+func (h heard) silent(t *testing.T, why string, not ...Report) {
 	t.Helper()
 	late := time.After(2 * time.Second)
 	for {
 		select {
 		case r := <-h:
-			if r == want {
-				t.Fatalf("report %d: %s", want, why)
+			if slices.Contains(not, r) {
+				t.Fatalf("report %d: %s", r, why)
 			}
 		case <-late:
 			return
@@ -101,7 +105,8 @@ func newReplicated(t *testing.T, engine jobstest.Engine) *replicated {
 	}
 	t.Cleanup(func() { db.Close() })
 	s := newSite(t, &jobstest.Database{DB: db, Engine: engine, Driver: "mysql", DSN: dsn})
-	return &replicated{s, server, root, &Binlog{DSN: dsn, Schema: "site", Table: "jobs"}, string(engine)}
+	return &replicated{s, server, root, &Binlog{DSN: dsn, Schema: "site", Table: "jobs",
+		Content: []string{"posts"}}, string(engine)}
 }
 
 func TestBinlog(t *testing.T) {
@@ -110,12 +115,14 @@ func TestBinlog(t *testing.T) {
 		t.Run("formats", r.formats)
 		t.Run("rights", r.rights)
 		t.Run("two readers", r.two)
+		t.Run("revoked", r.revoked)
 		t.Run("purged and restarted", r.purged)
 	})
 }
 
 // Inserts are seen in every format of the log, those into other tables are not.
 func (r *replicated) formats(t *testing.T) {
+	r.Database.MustExec("CREATE TABLE posts (id INT PRIMARY KEY, name VARCHAR(6000))")
 	h := listen(t, r.log)
 	for _, set := range []string{"SET binlog_format='ROW'", "SET binlog_format='STATEMENT'",
 		"SET binlog_format='MIXED'",
@@ -135,6 +142,13 @@ func (r *replicated) formats(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.says(t, Inserted, set)
+		for _, statement := range []string{"INSERT INTO posts VALUES (1, REPEAT('x', 5000))",
+			"UPDATE posts SET name = CONCAT(name, 'y') WHERE id = 1", "DELETE FROM posts WHERE id = 1"} {
+			if _, err := c.ExecContext(t.Context(), statement); err != nil {
+				t.Fatal(err)
+			}
+			h.says(t, Edited, set+": "+statement)
+		}
 	}
 	for len(h) > 0 {
 		<-h
@@ -146,7 +160,9 @@ func (r *replicated) formats(t *testing.T) {
 	r.root.MustExec("CREATE DATABASE elsewhere")
 	r.root.MustExec("CREATE TABLE elsewhere.jobs (id INT PRIMARY KEY)")
 	r.root.MustExec("INSERT INTO elsewhere.jobs VALUES (1)")
-	h.silent(t, Inserted, "another table, or no insert")
+	r.root.MustExec("CREATE TABLE elsewhere.posts (id INT PRIMARY KEY)")
+	r.root.MustExec("INSERT INTO elsewhere.posts VALUES (1)")
+	h.silent(t, "another table, or no insert", Inserted, Edited)
 }
 
 // The error of an account without rights names the statement that gives them.
@@ -178,6 +194,76 @@ func (r *replicated) two(t *testing.T) {
 	}
 }
 
+// A reader whose rights are taken away is ended with its connection. The log says so
+// once, with the remedy, and rows are looked for from then on.
+func (r *replicated) revoked(t *testing.T) {
+	r.root.MustExec("CREATE USER reader@'127.0.0.1' IDENTIFIED BY 'secret'")
+	r.root.MustExec("GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO reader@'127.0.0.1'")
+	source := *r.log
+	source.DSN = strings.Replace(r.Database.DSNOf(t, "reader", "secret"), "/site", "/", 1) // it has no right there
+	var log safeLog
+	edits := make(chan struct{}, 1000)
+	o := r.options(t, &source)
+	o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+	o.Content = func(changed bool, _ []Row) {
+		if changed {
+			edits <- struct{}{}
+		}
+	}
+	watch(t, o)
+	r.woke(t, "") // at the start
+	r.woke(t, "") // when the log is read
+	<-edits       // what was changed before it began
+	r.root.MustExec("INSERT INTO site.posts VALUES (2, '')")
+	select {
+	case <-edits:
+	case <-time.After(20 * time.Second):
+		t.Error("the edit is not reported")
+	}
+	r.root.MustExec("REVOKE ALL PRIVILEGES, GRANT OPTION FROM reader@'127.0.0.1'")
+	r.endReaders(t, "reader")
+	for end := time.Now().Add(20 * time.Second); log.count("feed.unavailable") == 0; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("nobody says that the rights are gone:\n%s", log.text())
+		}
+	}
+	for range 3 {
+		r.insert(t, "default", 0)
+		r.woke(t, "default")
+	}
+	if log.count("feed.unavailable") != 1 || !strings.Contains(log.text(), "GRANT REPLICATION SLAVE") {
+		t.Errorf("the log says:\n%s", log.text())
+	}
+}
+
+// endReaders ends the connections that an account reads the log by.
+func (r *replicated) endReaders(t *testing.T, account string) {
+	t.Helper()
+	var ids []int64
+	err := r.root.Select(&ids, "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%' AND "+
+		"user LIKE ?", account)
+	if err != nil || len(ids) == 0 {
+		t.Fatalf("readers %v, %v", ids, err)
+	}
+	for _, id := range ids {
+		r.root.Exec(fmt.Sprintf("KILL %d", id)) // one of an earlier reader may be gone
+	}
+}
+
+// safeLog is a log that several write.
+type safeLog struct {
+	mu   sync.Mutex
+	said bytes.Buffer
+}
+
+func (l *safeLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.said.Write(p)
+}
+func (l *safeLog) text() string           { l.mu.Lock(); defer l.mu.Unlock(); return l.said.String() }
+func (l *safeLog) count(event string) int { return strings.Count(l.text(), "event="+event) }
+
 // A reader whose log was purged, or whose server was killed, reads on from the
 // log's end, and everybody is woken for what came in the meantime.
 func (r *replicated) purged(t *testing.T) {
@@ -189,16 +275,9 @@ func (r *replicated) purged(t *testing.T) {
 	r.insert(t, "default", 0)
 	r.woke(t, "default")
 
-	var ids []int64
-	err := r.root.Select(&ids, "SELECT id FROM information_schema.processlist WHERE command LIKE 'Binlog Dump%'")
-	if err != nil || len(ids) == 0 {
-		t.Fatalf("readers %v, %v", ids, err)
-	}
 	r.root.MustExec("FLUSH BINARY LOGS")
 	r.root.MustExec("FLUSH BINARY LOGS")
-	for _, id := range ids {
-		r.root.Exec(fmt.Sprintf("KILL %d", id)) // one of an earlier reader may be gone
-	}
+	r.endReaders(t, "%")
 	r.root.MustExec("PURGE BINARY LOGS BEFORE NOW() + INTERVAL 1 DAY")
 	r.woke(t, "")
 	r.insert(t, "purged", 0)
@@ -264,7 +343,7 @@ func TestNotify(t *testing.T) {
 	for len(h) > 0 {
 		<-h
 	}
-	h.silent(t, Inserted, "before the commit")
+	h.silent(t, "before the commit", Inserted)
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
@@ -297,6 +376,26 @@ func TestNotifyOnALostConnection(t *testing.T) {
 	s.woke(t, "")
 	s.insert(t, "default", 0)
 	s.woke(t, "default")
+}
+
+// A pooler in transaction mode delivers no notifications: the source says so, instead of
+// being relied on.
+func TestNotifyBehindAPooler(t *testing.T) {
+	s := newSite(t, jobstest.Open(t, jobstest.PostgreSQL))
+	table := s.Layout.Table().Name
+	for _, statement := range Trigger(table) {
+		s.Database.MustExec(statement)
+	}
+	server := jobstest.Shared(t, jobstest.PostgreSQL)
+	pooler := jobstest.PgBouncer(t, server.Port)
+	dsn := strings.Replace(s.Database.DSN, fmt.Sprint(":", server.Port, "/"), fmt.Sprint(":", pooler.Port, "/"), 1)
+	if dsn == s.Database.DSN {
+		t.Fatalf("%s has no port %d", dsn, server.Port)
+	}
+	u := needs(t, Try(t.Context(), &Notify{DSN: dsn, Table: table}, 30*time.Second), "pooler")
+	if !strings.Contains(u.Fix, "feed.dsn") {
+		t.Errorf("the remedy is %q", u.Fix)
+	}
 }
 
 // SQLite's files are seen to change, also after the write-ahead log went with its

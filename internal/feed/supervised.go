@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"time"
 )
@@ -16,6 +17,10 @@ const (
 	restartFirst  = time.Second
 	restartMost   = time.Minute
 	restartSeldom = 10 * time.Minute
+	// mostRows is how many rows one call about content names.
+	mostRows = 20
+	// contentGap is the least time between two calls about content.
+	contentGap = 20 * time.Millisecond
 )
 
 // supervised is a source that is started again whenever it ends.
@@ -24,9 +29,16 @@ type supervised struct {
 	w       *Watcher
 	partial bool // it tells of some inserts only
 
+	// What follows belongs to the source's goroutine.
+	toldChange, toldAlive time.Time
+	untold                bool  // a change
+	rows                  []Row // that changed, for the next call; the first of them
+
 	heard  atomic.Int64 // when it last reported, in nanoseconds of Unix; 0: not since it began
 	missed atomic.Bool  // a look found what it had not told: see Watcher.judge
 	silent bool         // its trouble is in the log
+	// needsPerson says that what a person has to do is in the log.
+	needsPerson bool
 }
 
 // run runs the source until ctx ends.
@@ -57,13 +69,15 @@ func (s *supervised) run(ctx context.Context) {
 	}
 }
 
-// noteTrouble logs why the source does not work, once until it works again.
+// noteTrouble logs why the source does not work, once until it works again; and once
+// more where a person has to change something.
 func (s *supervised) noteTrouble(err error, wait time.Duration) {
-	if s.silent {
+	u, ok := unavailable(err)
+	if s.silent && (!ok || s.needsPerson) {
 		return
 	}
-	s.silent = true
-	if u, ok := unavailable(err); ok {
+	s.silent, s.needsPerson = true, ok
+	if ok {
 		s.w.o.Logger.Info("change feed not available; new jobs are looked for instead", "event", "feed.unavailable",
 			"feed", s.Name(), "error", u.What, "remedy", u.Fix)
 		return
@@ -73,16 +87,62 @@ func (s *supervised) noteTrouble(err error, wait time.Duration) {
 }
 
 // report takes what the source says.
-func (s *supervised) report(r Report) {
+func (s *supervised) report(r Report, rows ...Row) {
 	now := s.w.o.Now()
-	if first := s.heard.Swap(now.UnixNano()) == 0; first {
+	first := s.heard.Swap(now.UnixNano()) == 0
+	if first {
 		s.w.o.Logger.Info("change feed works", "event", "feed.works", "feed", s.Name())
 		s.silent = false
 		s.missed.Store(false)
-		r = max(r, Inserted) // what came before it began
+		s.hint(Inserted) // what came before it began
 	}
-	if r == Alive {
-		return
+	for _, row := range rows {
+		if len(s.rows) < mostRows && !slices.Contains(s.rows, row) {
+			s.rows = append(s.rows, row)
+		}
+	}
+	if r == Edited || s.seesContent() {
+		s.tellContent(now, first || r == Edited || r == Written)
+	}
+	if r == Written || r == Inserted {
+		s.hint(r)
+	}
+}
+
+// tellContent passes on that content may have changed, or that the source works, not
+// oftener than somebody can use it. A change that comes too soon after another is passed
+// on with the next report.
+func (s *supervised) tellContent(now time.Time, changed bool) {
+	changed = changed || s.untold
+	switch {
+	case changed && now.Sub(s.toldChange) < contentGap:
+		s.untold = true
+	case changed:
+		s.toldChange, s.untold = now, false
+		s.w.o.Content(true, s.rows)
+		s.rows = nil
+	case now.Sub(s.toldAlive) >= aliveEvery-time.Second:
+		s.toldAlive = now
+		s.w.o.Content(false, nil)
+	}
+}
+
+// seesContent says that the source tells of each change of content.
+func (s *supervised) seesContent() bool {
+	c, may := s.Source.(ContentSource)
+	return may && !s.partial && c.SeesContent()
+}
+
+// hint makes the watcher look. Of two sources that see every insert, the first one's
+// hints do: what the second says of the same rows would find nothing.
+func (s *supervised) hint(r Report) {
+	if !s.partial {
+		now := s.w.o.Now()
+		for _, before := range s.w.sources[:max(0, slices.Index(s.w.sources, s))] {
+			if before.trusted(now) {
+				return
+			}
+		}
 	}
 	select {
 	case s.w.hints <- hint{r, s}:

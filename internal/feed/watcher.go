@@ -29,8 +29,13 @@ type Options struct {
 	// cause, and one every few seconds.
 	Busy, Idle time.Duration
 	Night      func(time.Time) bool
-	// Sources tell of every insert; Partial ones of some, and looks stay frequent
-	// beside them. May be empty.
+	// Content is called while a source works that sees each change of the CMS's
+	// content: with true when there may be one, and rows that changed where it knows,
+	// else every few seconds. nil: nobody wants to know.
+	Content func(changed bool, rows []Row)
+	// Sources tell of every insert, the best first: while it works, the hints of the
+	// next are not needed. Partial ones tell of some, and looks stay frequent beside
+	// them. May be empty.
 	Sources, Partial []Source
 	Logger           *slog.Logger
 	Now              func() time.Time
@@ -61,6 +66,7 @@ type Watcher struct {
 	hint      hint      // what no look has answered yet
 	tries     int       // looks since that hint
 	looked    time.Time
+	paid      time.Time // each look that a hint caused moves it a gap on; more than a burst ahead, they wait
 	scheduled schedule
 }
 
@@ -73,6 +79,9 @@ type hint struct {
 // New makes a watcher.
 func New(o Options) *Watcher {
 	w := &Watcher{o: o, hints: make(chan hint, 64), pace: pace{busy: o.Busy, idle: max(o.Idle, o.Busy), night: o.Night}}
+	if w.o.Content == nil {
+		w.o.Content = func(bool, []Row) {}
+	}
 	for _, s := range o.Sources {
 		w.sources = append(w.sources, &supervised{Source: s, w: w})
 	}
@@ -122,17 +131,30 @@ func (w *Watcher) watch(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case h := <-w.hints:
-			if h.Report >= w.hint.Report {
-				w.hint = h
-			}
-			w.tries = 0
-			if w.failed == 0 { // else the database's trouble sets the pace
-				timer.Reset(max(0, gap-w.o.Now().Sub(w.looked)))
+			if wait, looks := w.heed(h); looks {
+				timer.Reset(wait)
 			}
 		case <-timer.C:
 			timer.Reset(w.turn(ctx))
 		}
 	}
+}
+
+// heed takes a hint and says how long to wait until the look that it causes; looks is
+// false while the database's trouble sets the pace.
+func (w *Watcher) heed(h hint) (wait time.Duration, looks bool) {
+	if h.Report >= w.hint.Report {
+		w.hint = h
+	}
+	w.tries = 0
+	if w.failed > 0 {
+		return 0, false
+	}
+	wait = max(0, w.paid.Add(-burst*gap).Sub(w.o.Now()))
+	if wait == 0 && h.Report == Inserted && h.by.partial {
+		w.o.Wake("") // PHP tells after its commit: the row can be claimed while the look reads it
+	}
+	return wait, true
 }
 
 // turn wakes for what became due, looks, and says how long to wait.
@@ -142,6 +164,12 @@ func (w *Watcher) turn(ctx context.Context) time.Duration {
 	}
 	found, err := w.look(ctx)
 	w.looked = w.o.Now()
+	if w.hint.Report != Alive {
+		if w.paid.Before(w.looked) {
+			w.paid = w.looked
+		}
+		w.paid = w.paid.Add(gap)
+	}
 	if err != nil {
 		return w.noteFailure(ctx, err)
 	}

@@ -148,7 +148,7 @@ type bell struct {
 
 func (*bell) Name() string { return "bell" }
 
-func (b *bell) Run(ctx context.Context, report func(Report)) error {
+func (b *bell) Run(ctx context.Context, report Told) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -342,6 +342,26 @@ func TestTroubleOfTheDatabase(t *testing.T) {
 }
 
 // A flood of hints makes a bounded number of looks.
+// What PHP tells is committed: workers claim it beside the look. In a flood they wait for the look, and
+// what a server's log tells may not be committed yet.
+func TestACommittedInsertWakesBeforeItsLook(t *testing.T) {
+	s := newSite(t, jobstest.Open(t, jobstest.SQLite))
+	o := s.options(t)
+	o.Sources, o.Partial = []Source{&bell{}}, []Source{&bell{}}
+	w := New(o)
+	w.heed(hint{Inserted, w.sources[0]})
+	s.quiet(t, "by a hint of the server's log")
+	w.heed(hint{Written, w.sources[1]})
+	s.quiet(t, "by a change of another table")
+	w.heed(hint{Inserted, w.sources[1]})
+	s.woke(t, "")
+	w.paid = o.Now().Add(time.Minute)
+	if wait, _ := w.heed(hint{Inserted, w.sources[1]}); wait < 30*time.Second {
+		t.Errorf("in a flood the next look comes after %v", wait)
+	}
+	s.quiet(t, "in a flood")
+}
+
 func TestAFloodOfHints(t *testing.T) {
 	s := newSite(t, jobstest.Open(t, jobstest.SQLite))
 	o := s.options(t)
@@ -445,6 +465,20 @@ func TestTroubleOfASourceIsLoggedOnce(t *testing.T) {
 	s.noteTrouble(&UnavailableError{What: "no right", Fix: "GRANT"}, time.Second)
 	s.noteTrouble(&UnavailableError{What: "no right", Fix: "GRANT"}, time.Second)
 	if got := events(); got != "event=feed.unavailable" {
+		t.Errorf("logged %s", got)
+	}
+	s.noteTrouble(errors.New("gone"), time.Second)
+	if got := events(); got != "" {
+		t.Errorf("logged %s", got)
+	}
+	s.heard.Store(0) // it ended
+	s.report(Alive)
+	events()
+	for range 2 { // the connection is lost, and then the account may not connect again
+		s.noteTrouble(errors.New("gone"), time.Second)
+		s.noteTrouble(&UnavailableError{What: "no right", Fix: "GRANT"}, time.Second)
+	}
+	if got := events(); got != "event=feed.lost event=feed.unavailable" {
 		t.Errorf("logged %s", got)
 	}
 }
