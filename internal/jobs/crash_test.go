@@ -86,14 +86,14 @@ func (l *lab) crashAtEachStep(on int) {
 func (l *lab) pausedWithAnEndOnItsWay(key int) {
 	l.t.Helper()
 	c := l.config
-	c.CrashAt, c.CrashOn, c.CrashBy = "before settling", 1, syscall.SIGSTOP
+	c.CrashAt, c.CrashOn, c.CrashBy = "before settling", 1, jobstest.Pause
 	l.enqueue(key, 1, effect{Length: 2 * l.config.Lease})
 	sleeper := startChild(l.t, c)
 	waitFor(l.t, "the worker's pause", sleeper.paused)
 	l.fault(sleeper.cmd.Process.Pid, 2*l.config.Lease)
 	other := startChild(l.t, l.config)
 	waitFor(l.t, "the start elsewhere", func() bool { return l.startsOf(other.cmd.Process.Pid) == 1 })
-	sleeper.signal(syscall.SIGCONT)
+	sleeper.signal(jobstest.Continue)
 	waitFor(l.t, "the end elsewhere", func() bool {
 		l.sink.mu.Lock()
 		defer l.sink.mu.Unlock()
@@ -136,8 +136,10 @@ func (f *fragile) pass(point string) {
 	}
 	f.at = "" // once
 	woken := make(chan os.Signal, 1)
-	signal.Notify(woken, syscall.SIGCONT)
-	_ = syscall.Kill(os.Getpid(), cmp.Or(f.by, syscall.SIGKILL))
+	signal.Notify(woken, jobstest.Continue)
+	if self, err := os.FindProcess(os.Getpid()); err == nil {
+		_ = self.Signal(cmp.Or(f.by, syscall.SIGKILL)) // a pause ends here and goes on
+	}
 	<-woken // the other signal is on its way
 }
 
@@ -160,6 +162,13 @@ func (f *fragile) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, 
 	f.pass("before settling")
 	defer f.pass("after settling")
 	return f.Store.Settle(ctx, ends)
+}
+
+func (f *fragile) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, r jobs.ClaimRequest) ([]error,
+	[]jobs.Claimed, error) {
+	f.pass("before settling")
+	defer f.pass("after settling")
+	return f.Store.SettleAndClaim(ctx, ends, r)
 }
 
 func (f *fragile) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {

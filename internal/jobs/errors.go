@@ -83,8 +83,9 @@ func waitsFor(err error) string {
 }
 
 // tooLargeError is ErrTooLarge with what a person needs to know.
-type tooLargeError struct{ text string }
+type tooLargeError struct{ error }
 
-func (e tooLargeError) Error() string { return e.text }
+// Unwrap returns the text.
+func (e tooLargeError) Unwrap() error { return e.error }
 
 func (e tooLargeError) Is(target error) bool { return target == ErrTooLarge }

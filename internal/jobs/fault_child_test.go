@@ -34,7 +34,6 @@ type childConfig struct {
 	DSN, Sink    string
 	Slots        int
 	Lease, Grace time.Duration
-	Mode         string
 	Queues       []string // default: "default"
 	Space        string   // the network namespace that it lives in; "" is ours
 	CrashAt      string   // one of crashPoints, at which it dies
@@ -81,7 +80,7 @@ func childMain(raw string) error {
 		return c.effect(ctx, j, e)
 	})
 	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	store, err := openStore(ctx, c.DSN, registry, c.Mode, c.Lease)
+	store, err := openStore(ctx, c.DSN, registry, c.Lease)
 	if err != nil {
 		return err
 	}
@@ -101,14 +100,13 @@ func childMain(raw string) error {
 }
 
 // openStore connects, waiting for a server that is just being killed by a test.
-func openStore(ctx context.Context, dsn string, registry *jobs.Registry, mode string, lease time.Duration) (
-	*queue.Store, error) {
+func openStore(ctx context.Context, dsn string, registry *jobs.Registry, lease time.Duration) (*queue.Store, error) {
 	var last error
 	for range 200 {
 		db, err := database.Connect(ctx, database.ConnectOptions{DSN: dsn})
 		if err == nil {
 			store, err := queue.Open(ctx, db, tables.Options{Registry: registry, DefaultQueue: "default",
-				Mode: tables.Mode(mode), RetryAfter: lease})
+				RetryAfter: lease})
 			if err == nil {
 				return store, nil
 			}

@@ -7,7 +7,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -49,9 +48,9 @@ func TestNothingIsLostOnACluster(t *testing.T) {
 	l, g := newGaleraLab(t, nil)
 	n := size(1200, 20_000)
 	l.enqueue(0, n, effect{Length: 2 * time.Millisecond})
-	for i, node := range g.Nodes {
+	for _, node := range g.Nodes {
 		c := l.config
-		c.DSN, c.Mode = node.MySQLDSN("lab"), []string{"cas", "skip", "cas"}[i]
+		c.DSN = node.MySQLDSN("lab")
 		startChild(t, c)
 	}
 	for round := range size(2, 20) {
@@ -68,11 +67,11 @@ func TestNothingIsLostOnACluster(t *testing.T) {
 			continue
 		}
 		l.fault(0, 15*time.Second)
-		if err := g.Nodes[i].Signal(syscall.SIGSTOP); err != nil {
+		if err := g.Nodes[i].Signal(jobstest.Pause); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Second)
-		if err := g.Nodes[i].Signal(syscall.SIGCONT); err != nil {
+		if err := g.Nodes[i].Signal(jobstest.Continue); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -81,18 +80,17 @@ func TestNothingIsLostOnACluster(t *testing.T) {
 	l.check(n)
 }
 
-// Without faults nothing runs twice, although SKIP LOCKED on one node does not
-// see the locks of another: the claim's conditions and the certification at
-// commit decide.
+// Without faults nothing runs twice, although a lock on one node is not seen on
+// another: the claim's conditions and the certification at commit decide.
 func TestNothingRunsTwiceOnAHealthyCluster(t *testing.T) {
 	l, g := newGaleraLab(t, nil)
 	n := size(900, 20_000)
 	l.config.Lease = 30 * time.Second
 	l.enqueue(0, n, effect{})
-	for i, node := range g.Nodes {
+	for _, node := range g.Nodes {
 		for range 2 {
 			c := l.config
-			c.DSN, c.Mode = node.MySQLDSN("lab"), []string{"skip", "cas", "skip"}[i]
+			c.DSN = node.MySQLDSN("lab")
 			startChild(t, c)
 		}
 	}
@@ -120,7 +118,7 @@ func TestACutOffHostJoinsAgain(t *testing.T) {
 	l.enqueue(0, n, effect{Length: 5 * time.Millisecond})
 	for i, node := range g.Nodes {
 		c := l.config
-		c.DSN, c.Mode, c.Space = node.MySQLDSN("lab"), []string{"cas", "skip", "cas"}[i], network.Space(i)
+		c.DSN, c.Space = node.MySQLDSN("lab"), network.Space(i)
 		startChild(t, c)
 	}
 	for round := range size(2, 10) {
@@ -194,7 +192,7 @@ func TestTicksAreUniqueOnACluster(t *testing.T) {
 	const minutes, instances = 40, 6
 	start := time.Now().Add(-minutes * time.Minute)
 	for i := range instances {
-		store, err := openStore(t.Context(), g.Nodes[i%3].MySQLDSN("lab"), registry, "cas", time.Minute)
+		store, err := openStore(t.Context(), g.Nodes[i%3].MySQLDSN("lab"), registry, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,10 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/schema"
 )
 
@@ -137,7 +139,7 @@ func decode[P any](shape *schema.Object, jobType string, data json.RawMessage) (
 		data = json.RawMessage("{}")
 	}
 	wrong := func(err error) error {
-		return Permanent(fmt.Errorf("the payload of %s is not as this type needs it: %w", jobType, err))
+		return Permanent(phrase.Errorf("the payload of %s is not as this type needs it: %w", jobType, err))
 	}
 	if read, unknown, err = shape.Read(data); err != nil {
 		return payload, nil, nil, wrong(err)
@@ -147,7 +149,7 @@ func decode[P any](shape *schema.Object, jobType string, data json.RawMessage) (
 	}
 	if v, ok := any(&payload).(Validator); ok {
 		if err := v.Validate(); err != nil {
-			return payload, nil, nil, Permanent(fmt.Errorf("the payload of %s is refused: %w", jobType, err))
+			return payload, nil, nil, Permanent(phrase.Errorf("the payload of %s is refused: %w", jobType, err))
 		}
 	}
 	return payload, read, unknown, nil
@@ -198,6 +200,10 @@ type Entry struct {
 	Schema *schema.Object
 	// Maker says who may make such jobs. All but Anyone carry orders.
 	Maker Maker
+	// Title says what a type of another program is for, and Given is the JSON Schema
+	// that the program gave; both are empty for types that run here.
+	Title string
+	Given json.RawMessage
 }
 
 // CheckNew is Check for a payload that is written now: fields that the type does
@@ -226,9 +232,12 @@ func (e Entry) Canonical(data json.RawMessage) json.RawMessage {
 
 // Registry knows which types can run here. It is filled at start and read from
 // then on; filling it while it is read is not safe.
+//
+// Types that others run (SetElsewhere) may change at any time.
 type Registry struct {
-	entries map[string]Entry
-	aliases map[string]string
+	entries   map[string]Entry
+	aliases   map[string]string
+	elsewhere atomic.Pointer[map[string]Entry]
 }
 
 // NewRegistry returns a registry without types.
@@ -259,6 +268,17 @@ func (r *Registry) Lookup(name string) (Entry, bool) {
 	}
 	e, ok := r.entries[name]
 	return e, ok
+}
+
+// OwnPath is a path of keys into the payload of a type, which may be an alias:
+// the type's own name, and the fields' own names in place of synonyms and other
+// spellings. Of a type that is not here all stays as it is.
+func (r *Registry) OwnPath(name string, at []string) (jobType string, own []string) {
+	e, known := r.Lookup(name)
+	if !known || e.Schema == nil {
+		return name, at
+	}
+	return e.Type, e.Schema.OwnPath(at)
 }
 
 // Override changes the policy of a registered type, as configuration does.

@@ -23,6 +23,12 @@ func (s *silent) Settle(ctx context.Context, _ []jobs.Settlement) ([]error, erro
 	return nil, ctx.Err()
 }
 
+func (s *silent) SettleAndClaim(ctx context.Context, _ []jobs.Settlement, _ jobs.ClaimRequest) ([]error,
+	[]jobs.Claimed, error) {
+	<-ctx.Done()
+	return nil, nil, ctx.Err()
+}
+
 func (s *silent) Renew(ctx context.Context, _ []jobs.Lease, _ time.Duration) ([]jobs.Lease, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()

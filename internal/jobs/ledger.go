@@ -85,8 +85,11 @@ type Filter struct {
 	Types    []string
 	// ExceptKinds are left out, of jobs that wait, run or failed.
 	ExceptKinds []string
-	Queues      []string
-	UUIDs       []string
+	// Silenced types are left out of ended jobs: a list of those that did their work
+	// is about others.
+	Silenced []string
+	Queues   []string
+	UUIDs    []string
 	// Text must stand in the payload or the error, ignoring case.
 	Text string
 	// Cause is a failure group's fingerprint.
@@ -96,6 +99,15 @@ type Filter struct {
 	// Allow is asked for each job before Retry and RunNow change it; what it says
 	// no to stays as it is. Lists and counts do not ask it. nil allows all.
 	Allow func(Record) bool
+}
+
+// WithoutSilenced leaves out ended jobs of types, unless the filter asks for types,
+// jobs or a text itself.
+func (f Filter) WithoutSilenced(types []string) Filter {
+	if len(f.Types)+len(f.UUIDs) == 0 && f.Text == "" {
+		f.Silenced = types
+	}
+	return f
 }
 
 // Page asks for a part of a list, newest first. Cursor, where it is set, wins

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // MaxPayload is how large a payload may be, in bytes. Larger things belong
@@ -32,7 +34,7 @@ func CheckQueue(name string) error {
 	if queueName.MatchString(name) {
 		return nil
 	}
-	return fmt.Errorf("the name of a queue has 1 to %d letters, digits and signs of . : / _ -, and %.60q is none",
+	return phrase.Errorf("the name of a queue has 1 to %d letters, digits and signs of . : / _ -, and %.60q is none",
 		MaxQueueName, name)
 }
 
@@ -102,21 +104,21 @@ func (n Spec) Check() error {
 	case n.err != nil:
 		return n.err
 	case n.Type == "":
-		return errors.New("a job needs a type, for example sitemap.generate")
+		return phrase.Errorf("a job needs a type, for example sitemap.generate")
 	case n.Queue != "" && CheckQueue(n.Queue) != nil:
 		return CheckQueue(n.Queue)
 	case slices.ContainsFunc(words, func(s string) bool { return len(s) > 191 }):
-		return fmt.Errorf("type, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Type)
+		return phrase.Errorf("type, unique key and UUID of a job may have 191 bytes each; %.40q has more", n.Type)
 	case len(n.Data)+len(n.Metadata) > MaxPayload:
 		return tooLarge(n.Type, len(n.Data)+len(n.Metadata))
 	case !isJSON(n.Data):
-		return fmt.Errorf("the payload of %s is not JSON in UTF-8", n.Type)
+		return phrase.Errorf("the payload of %s is not JSON in UTF-8", n.Type)
 	case !isJSON(n.Metadata):
-		return fmt.Errorf("the metadata of %s is not JSON in UTF-8", n.Type)
+		return phrase.Errorf("the metadata of %s is not JSON in UTF-8", n.Type)
 	case slices.ContainsFunc(words, func(s string) bool { return !word(s) }):
-		return fmt.Errorf("type, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Type)
+		return phrase.Errorf("type, unique key and UUID of a job are UTF-8 without NUL; those of %q are not", n.Type)
 	case n.Delay < 0 || n.MaxAttempts < 0:
-		return fmt.Errorf("delay and attempts of %s cannot be negative", n.Type)
+		return phrase.Errorf("delay and attempts of %s cannot be negative", n.Type)
 	}
 	return nil
 }
@@ -144,6 +146,6 @@ type Enqueuer interface {
 }
 
 func tooLarge(kind string, size int) error {
-	return tooLargeError{fmt.Sprintf("the payload of %s has %d bytes, %d are allowed: put large things into a file "+
+	return tooLargeError{phrase.Errorf("the payload of %s has %d bytes, %d are allowed: put large things into a file "+
 		"and name it", kind, size, MaxPayload)}
 }

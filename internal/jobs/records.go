@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // ErrNotFound says that nothing has the id that was asked for. Anyone who looks
@@ -21,7 +23,7 @@ func (n notFound) Unwrap() error { return ErrNotFound }
 
 // ErrConflict says that things stand in a way that forbids what was asked (a
 // running job cannot be deleted). What wraps it says what to do instead.
-var ErrConflict = errors.New("not possible now")
+var ErrConflict = phrase.Errorf("not possible now")
 
 // ErrInvalid says that what a person asked for cannot be (a cron line that
 // cannot be read, a cursor that is not ours). What wraps it says why.
@@ -99,4 +101,13 @@ type Throughput struct {
 	FailedAttempts int64         // see Figures
 	Failed         int64         // jobs that failed: the failed attempts that ended a job
 	Duration, Wait time.Duration // averages
+}
+
+// Batch is a batch of PHP's jobs, as Laravel counts it.
+type Batch struct {
+	ID, Name               string
+	Total, Pending, Failed int64
+	// FailedJobs are the UUIDs of the first failed ones.
+	FailedJobs                         []string
+	CreatedAt, CancelledAt, FinishedAt time.Time
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"unicode/utf8"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Restriction is what a handler says of payloads beyond their shape. Zero
@@ -35,7 +37,7 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 				return err
 			}
 			if err := with.Refuse(read, payload); err != nil {
-				return Permanent(fmt.Errorf("the payload of %s is refused: %w", k.Name, err))
+				return Permanent(phrase.Errorf("the payload of %s is refused: %w", k.Name, err))
 			}
 			return nil
 		}
@@ -86,9 +88,9 @@ func (r *Registry) checkPayload(kind string, data json.RawMessage,
 		return tooLarge(kind, len(data))
 	}
 	if !utf8.Valid(data) || len(data) > 0 && !json.Valid(data) {
-		return fmt.Errorf("the payload of %s is not JSON in UTF-8", kind)
+		return phrase.Errorf("the payload of %s is not JSON in UTF-8", kind)
 	}
-	e, known := r.Lookup(kind)
+	e, known := r.Known(kind)
 	if !known || e.Maker != Anyone && OrderOf(data) != "" {
 		return nil
 	}
@@ -98,7 +100,7 @@ func (r *Registry) checkPayload(kind string, data json.RawMessage,
 // ReservedFields names the fields of a payload that only administrators may set
 // over HTTP.
 func (r *Registry) ReservedFields(kind string, data json.RawMessage) []string {
-	e, known := r.Lookup(kind)
+	e, known := r.Known(kind)
 	if !known || e.Reserved == nil || e.Maker != Anyone && OrderOf(data) != "" {
 		return nil
 	}

@@ -162,6 +162,15 @@ func (r *Run) Result() (json.RawMessage, []Spec) {
 	return withIgnored(r.result, r.ignored), r.followUps
 }
 
+// redactIgnored takes secrets out of the names of ignored fields: others chose them.
+func (r *Run) redactIgnored(redact func(string) string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.ignored {
+		r.ignored[i] = redact(r.ignored[i])
+	}
+}
+
 // withIgnored adds the names of ignored fields to a result, where it is an object
 // or nothing.
 func withIgnored(result json.RawMessage, ignored []string) json.RawMessage {

@@ -17,6 +17,9 @@ type ClaimRequest struct {
 	// Ahead is how many of them have no free slot to wait for. A job that may be
 	// started only once more is not among these.
 	Ahead int
+	// Soon is how many more the worker expects to claim within a quarter of a second.
+	// Rows are read for them, and no other process gets these in that time.
+	Soon int
 	// Lease is how long the claim holds without renewal.
 	Lease time.Duration
 	// Whole asks for a look at every row of the queues before the claim says

@@ -42,6 +42,12 @@ func (d *deaf) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, err
 	return d.Store.Settle(ctx, ends)
 }
 
+func (d *deaf) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, r jobs.ClaimRequest) ([]error,
+	[]jobs.Claimed, error) {
+	d.listen()
+	return d.Store.SettleAndClaim(ctx, ends, r)
+}
+
 func (d *deaf) Renew(ctx context.Context, leases []jobs.Lease, length time.Duration) ([]jobs.Lease, error) {
 	d.listen()
 	return d.Store.Renew(ctx, leases, length)

@@ -28,6 +28,15 @@ func (s *unwritable) Settle(ctx context.Context, ends []jobs.Settlement) ([]erro
 	return s.Store.Settle(ctx, ends)
 }
 
+func (s *unwritable) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, r jobs.ClaimRequest) ([]error,
+	[]jobs.Claimed, error) {
+	if s.full.Load() {
+		s.refused.Add(1)
+		return nil, nil, errors.New("database or disk is full")
+	}
+	return s.Store.SettleAndClaim(ctx, ends, r)
+}
+
 // A worker whose ends cannot be written starts nothing more, keeps what it has
 // and goes on when there is space.
 func TestNothingIsClaimedWhileEndsCannotBeWritten(t *testing.T) {

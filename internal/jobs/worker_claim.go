@@ -56,7 +56,7 @@ func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, u
 	w.claims.Lock()
 	defer w.claims.Unlock()
 	capacity = w.capacity()
-	if w.c.Slots == 1 && w.inFlight.ending() > 0 { // what they leave space for comes with their settlement
+	if w.inFlight.ending() > 0 && w.claimsOnSettle() { // what they leave space for comes with their settlement
 		capacity = 0
 	}
 	whole = w.endsWhenEmpty() && len(w.inFlight.list()) == 0
@@ -109,7 +109,20 @@ func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, wh
 func (w *Worker) request(queues []string, limit int) ClaimRequest {
 	waiting, running := w.inFlight.counts()
 	return ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: limit,
-		Ahead: limit - min(limit, max(w.c.Slots-waiting-running, 0)), Lease: w.c.Lease}
+		Ahead: limit - min(limit, max(w.c.Slots-waiting-running, 0)), Soon: w.soon(), Lease: w.c.Lease}
+}
+
+// soonTime is for which time's jobs rows are read.
+const soonTime = 200 * time.Millisecond
+
+// soon is how many jobs the slots begin within soonTime at the present length of a
+// run; none while they are long.
+func (w *Worker) soon() int {
+	mean := w.meanNanos.Load()
+	if mean == 0 || w.slotsAreLong() {
+		return 0
+	}
+	return int(min(int64(w.c.Slots)*int64(soonTime)/mean, maxBatch))
 }
 
 // capacity is how many jobs may be claimed now. It waits until a good part of the

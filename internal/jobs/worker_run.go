@@ -206,6 +206,7 @@ func recoverPanic(ctx context.Context, entry Entry, job Job) (err error) {
 // settlement is the one place that decides how a run ended.
 func (w *Worker) settlement(x *inFlightJob, entry Entry, err, cause error) Settlement {
 	job := x.claimed.Job
+	x.run.redactIgnored(w.c.Redact)
 	result, next := x.run.Result()
 	_, lines := x.run.Snapshot()
 	w.redact(nil, lines)

@@ -103,10 +103,10 @@ func (w *Worker) write(runCtx context.Context, batch []*inFlightJob) ([]Settleme
 // strict says that a job begins only when the end of the one before it is written.
 func (w *Worker) strict() bool { return w.c.Slots == 1 && w.c.Prefetch == 0 }
 
-// claimsOnSettle says whether the end of a run may bring the next job. With more
-// slots than one, claims and settlements go on at the same time instead.
+// claimsOnSettle says whether the end of a run may bring the next job. It is
+// one transaction in place of two.
 func (w *Worker) claimsOnSettle() bool {
-	return w.c.Slots == 1 && w.claiming.Load() && !w.c.Once && w.c.MaxJobs == 0 && len(w.openQueues()) > 0
+	return w.claiming.Load() && !w.c.Once && w.c.MaxJobs == 0 && len(w.openQueues()) > 0
 }
 
 // settleAndClaim ends runs and takes the next jobs along, if there are any.
@@ -127,7 +127,7 @@ func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, ends
 
 // closeIfStopping releases what pass took while the worker began to stop.
 func (w *Worker) closeIfStopping(runCtx context.Context) {
-	if w.claiming.Load() || w.c.Slots > 1 {
+	if w.claiming.Load() {
 		return
 	}
 	came := w.inFlight.dequeue(w.c.Now().Add(time.Hour))

@@ -72,7 +72,6 @@ func (w *Worker) claimUntilStopped(ctx context.Context, stop *stopPhases) {
 // drain releases what waits for a slot and waits for what runs: as long as
 // it takes, but no longer than the grace once the stop has a deadline.
 func (w *Worker) drain(stop *stopPhases, executors *sync.WaitGroup) {
-	w.inFlight.close()
 	w.releaseUnstarted(w.c.Now().Add(time.Hour), ErrShutdown.Error())
 	gone := make(chan struct{})
 	go func() { executors.Wait(); close(gone) }()

@@ -84,6 +84,17 @@ CREATE TABLE cmsjobs_unique (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 CREATE INDEX cmsjobs_unique_job ON cmsjobs_unique (job_id);
 
+-- How far the processes have read in one order of one queue: each takes the rows
+-- behind it for itself and moves it past them. It may be lost: reading begins again.
+-- rescanner looks for rows that appeared before it, until rescan_until (Unix ms).
+CREATE TABLE cmsjobs_cursors (
+  name VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
+  at VARCHAR(40) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+  id BIGINT NOT NULL DEFAULT 0,
+  rescanner VARCHAR(32) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+  rescan_until BIGINT NOT NULL DEFAULT 0
+) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+
 -- How many jobs of a type may run at once in the fleet: one row a permit. A permit
 -- is free when expires_at (Unix seconds) has passed.
 CREATE TABLE cmsjobs_permits (
@@ -156,6 +167,7 @@ DROP TABLE cmsjobs_waits;
 DROP TABLE cmsjobs_usage;
 DROP TABLE cmsjobs_throughput;
 DROP TABLE cmsjobs_failures;
+DROP TABLE cmsjobs_cursors;
 DROP TABLE cmsjobs_permits;
 DROP TABLE cmsjobs_unique;
 DROP TABLE cmsjobs_job_logs;

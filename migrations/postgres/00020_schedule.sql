@@ -40,12 +40,9 @@ CREATE TABLE cmsjobs_publications (
   PRIMARY KEY (model, entity)
 );
 
--- How far the watcher has read each table of content: a wall-clock time of the
--- CMS and the last row with it. One instance holds the lease and reads.
+-- Which instance watches the content: it holds the lease until then.
 CREATE TABLE cmsjobs_watch (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
-  seen VARCHAR(32) NOT NULL,
-  seen_id VARCHAR(64) NOT NULL,
   holder VARCHAR(64) NOT NULL,
   until BIGINT NOT NULL
 );

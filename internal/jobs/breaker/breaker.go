@@ -49,14 +49,14 @@ const (
 
 // Info is what people see of one breaker.
 type Info struct {
-	Dependency string
-	State      State
-	Failures   int // in a row
-	Trips      int // openings since it last worked
+	Dependency string `json:"dependency"`
+	State      State  `json:"status"`
+	Failures   int    `json:"failures"` // in a row
+	Trips      int    `json:"trips"`    // openings since it last worked
 	// RetryAt is when the next probe goes, or, half-open, when it is given up.
-	RetryAt   time.Time
-	LastError string
-	ChangedAt time.Time
+	RetryAt   time.Time `json:"retry_at,omitzero"`
+	LastError string    `json:"last_error"`
+	ChangedAt time.Time `json:"changed_at,omitzero"`
 }
 
 // Breakers are all of a fleet.

@@ -26,6 +26,8 @@ type Snapshot struct {
 	// Known says that a handler for the type is registered here; Policy is its.
 	Known  bool
 	Policy jobs.Policy
+	// Elsewhere says that only the workers of another program run the type.
+	Elsewhere bool
 	// Running counts jobs of the type that run now, in the whole fleet.
 	Running int
 	Workers []jobs.WorkerRecord
@@ -36,11 +38,13 @@ type Snapshot struct {
 	Breakers []Breaker
 	// JobsDisabled is JOBS_ENABLED=false.
 	JobsDisabled bool
+	// RunsPHP says that PHP's jobs of the queue are run here.
+	RunsPHP bool
 }
 
 // Reason is one thing that holds the job back.
 type Reason struct {
-	// Code is stable: foreign, unreadable, unknown_kind, disabled, ended, running, stalled,
+	// Code is stable: foreign, php, unreadable, unknown_kind, disabled, ended, running, stalled,
 	// not_due, retrying, paused, no_worker, no_worker_kind, kind_limit, breaker,
 	// busy, behind, ready.
 	Code string `json:"code"`
@@ -84,6 +88,10 @@ func end(s Snapshot) []Reason {
 	case jobs.StatusCancelled:
 		return []Reason{reason("ended", time.Time{}, "A person cancelled it. Run it again to enqueue it again.")}
 	case jobs.StatusFailed:
+		if j.Attempt == 0 { // nobody wrote down how often it ran
+			return []Reason{reason("ended", time.Time{}, "It failed for good: %s. Retry it once the cause is fixed.",
+				or(display.Short(j.Error, 200), "no error was recorded"))}
+		}
 		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the "+
 			"cause is fixed.", j.Attempt, or(display.Short(j.Error, 200), "no error was recorded"))}
 	}
@@ -103,9 +111,12 @@ func running(s Snapshot) Reason {
 
 func ownership(s Snapshot) []Reason {
 	switch {
+	case s.Job.Foreign && s.RunsPHP && !s.JobsDisabled:
+		return nil
 	case s.Job.Foreign:
 		return []Reason{reason("foreign", time.Time{}, "It belongs to PHP (%s): only the CMS's own queue worker (php "+
-			"artisan queue:work) runs it. This service never touches it.", s.Job.Type)}
+			"artisan queue:work) runs it. The queue %s is not among php.queues of this service.", s.Job.Type,
+			s.Job.Queue)}
 	case s.Job.Type == "" && len(s.Job.Payload) > 0 && !json.Valid(s.Job.Payload):
 		return []Reason{reason("unreadable", time.Time{}, "Its payload is not JSON, so that no worker can tell its "+
 			"type. Correct the row, or remove the job: cmsjobs jobs cancel %s.", s.Job.UUID)}
@@ -169,23 +180,11 @@ func workers(s Snapshot) []Reason {
 	if s.Job.Foreign || !s.Known || s.JobsDisabled {
 		return nil
 	}
-	var live, listening, able, free int
-	for _, w := range s.Workers {
-		if !w.Alive || w.Status == "stopping" {
-			continue
-		}
-		live++
-		if !slices.Contains(w.Queues, s.Job.Queue) {
-			continue
-		}
-		listening++
-		if len(w.Types) > 0 && !slices.Contains(w.Types, s.Job.Type) {
-			continue
-		}
-		able++
-		free += max(w.Slots-len(w.Running), 0)
-	}
+	live, listening, able, free := s.countWorkers()
 	switch {
+	case able == 0 && s.Elsewhere:
+		return []Reason{reason("no_worker_kind", time.Time{}, "The program that runs %s has no live worker. The job "+
+			"waits for one; nothing is lost.", s.Job.Type)}
 	case live == 0:
 		return []Reason{reason("no_worker", time.Time{}, "No worker is alive. Start one: cmsjobs work.")}
 	case listening == 0:
@@ -201,7 +200,33 @@ func workers(s Snapshot) []Reason {
 	return nil
 }
 
+// countWorkers counts the live workers, those of the job's queue, those of them that run
+// its type, and the free slots of the last.
+func (s Snapshot) countWorkers() (live, listening, able, free int) {
+	for _, w := range s.Workers {
+		if !w.Alive || w.Status == "stopping" {
+			continue
+		}
+		live++
+		if !slices.Contains(w.Queues, s.Job.Queue) {
+			continue
+		}
+		listening++
+		if len(w.Types) > 0 && !slices.Contains(w.Types, s.Job.Type) {
+			continue
+		}
+		able++
+		free += max(w.Slots-len(w.Running), 0)
+	}
+	return live, listening, able, free
+}
+
 func waiting(s Snapshot) []Reason {
+	if s.Job.Foreign {
+		return []Reason{reason("php", time.Time{}, "Nothing holds it back: the next PHP process of the queue %s that "+
+			"is "+
+			"free takes it. In maintenance mode (php artisan down) none takes any.", s.Job.Queue)}
+	}
 	if s.Ahead > 0 {
 		return []Reason{reason("behind", time.Time{}, "It is due; %d {job is|jobs are} before it in the queue %s.",
 			s.Ahead, s.Job.Queue)}

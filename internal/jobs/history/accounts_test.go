@@ -14,7 +14,7 @@ import (
 func TestAccountsBalance(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Auto}
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 			f := openFixture(t, v, v.Database(t))
 			const enqueued = 6
 			balance := func(when string) {

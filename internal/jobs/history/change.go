@@ -99,7 +99,7 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 				continue
 			}
 			ids = append(ids, r.ID)
-			kept, _, _ := jobs.Parse(r.Payload, s.tables.Known) // what cannot be read leaves nothing to keep
+			kept, _, _ := jobs.Parse(r.Payload, s.known) // what cannot be read leaves nothing to keep
 			if s.tables.Confidential(r.Type) {
 				kept.Data = nil
 			}

@@ -38,4 +38,11 @@ func (c *conditions) in(column string, words []string) {
 	}
 }
 
+func (c *conditions) notIn(column string, words []string) {
+	if len(words) > 0 {
+		part, args := database.InWords(column, words)
+		c.add("NOT ("+part+")", args...)
+	}
+}
+
 func (c conditions) String() string { return cmp.Or(strings.Join(c.parts, " AND "), "1=1") }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // cursor is a position in each record source by name; that in the history has a
@@ -50,19 +51,20 @@ func parseCursor(text string) (cursor, error) {
 	}
 	for _, part := range strings.Split(text, ".") {
 		if len(part) < 2 || !strings.Contains("wfr"+endedPart, part[:1]) {
-			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid,
-				text)
+			return nil, jobs.Invalid(phrase.Errorf("%.60q is no cursor of a list: take the one that the list gave",
+				text))
 		}
 		key, err := strconv.ParseInt(part[1:], 36, 64)
 		if err != nil || key < atEnd {
-			return nil, fmt.Errorf("%w: %q is no cursor of a list: take the one that the list gave", jobs.ErrInvalid,
-				text)
+			return nil, jobs.Invalid(phrase.Errorf("%.60q is no cursor of a list: take the one that the list gave",
+				text))
 		}
 		c[part[:1]] = key
 	}
 	if c["r"] > 0 && c[endedPart] == 0 {
-		return nil, fmt.Errorf("%w: the cursor %q is of an older version: begin at the list's first part",
-			jobs.ErrInvalid, text)
+		return nil,
+			jobs.Invalid(phrase.Errorf("the cursor %.60q is of an older version: begin at the list's first part",
+				text))
 	}
 	return c, nil
 }

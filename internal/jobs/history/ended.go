@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/php/phpjob"
 )
 
 // endedWhere is the filter on the history: the last runs of jobs that are done
@@ -38,6 +39,7 @@ func endedOutcomes(f jobs.Filter) []string {
 
 func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
 	c.in("type", s.spellings(f.Types))
+	c.notIn("type", f.Silenced)
 	c.in("queue", f.Queues)
 	c.in("uuid", f.UUIDs)
 	if f.Text != "" {
@@ -70,7 +72,7 @@ func (s *Store) queryEnded(ctx context.Context, where string, order string, limi
 
 func (s *Store) endedRecord(r storedRun) record {
 	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type,
-		Queue: r.Queue, Status: jobs.StatusCompleted, Attempt: r.Attempt,
+		Queue: r.Queue, Status: jobs.StatusCompleted, Foreign: r.foreign, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Type, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
 		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
@@ -82,6 +84,7 @@ func (s *Store) endedRecord(r storedRun) record {
 type storedRun struct {
 	jobs.RunRecord
 	payload []byte
+	foreign bool // PHP's own
 	created time.Time
 	due     time.Time
 }
@@ -101,6 +104,9 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 		x.due = tables.UnixMilli(ended - duration - wait)
 		if result.String != "" {
 			x.Result = json.RawMessage(result.String)
+		}
+		if x.foreign = metadata.String == phpjob.Mark; x.foreign {
+			metadata.String = ""
 		}
 		x.payload, x.created = keptPayload(x.Type, data.String, metadata.String), tables.UnixMilli(created)
 		runs = append(runs, x)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Job finds a job by its UUID, or by its row's number, where only one table has
@@ -32,7 +33,7 @@ func (s *Store) JobAmong(ctx context.Context, id string, states []jobs.Status) (
 		return jobs.Record{}, fmt.Errorf("no job has the id %.80q: %w", id, jobs.ErrNotFound)
 	}
 	if i := slices.IndexFunc(rows, func(r record) bool { return r.UUID != rows[0].UUID }); i > 0 {
-		return jobs.Record{}, fmt.Errorf("the number %d is that of two jobs: %s is %s, %s is %s. Say the UUID: %w",
+		return jobs.Record{}, phrase.Errorf("the number %d is that of two jobs: %s is %s, %s is %s. Say the UUID: %w",
 			number, rows[0].UUID, rows[0].Status, rows[i].UUID, rows[i].Status, jobs.ErrConflict)
 	}
 	records := []jobs.Record{rows[0].Record}

@@ -518,7 +518,7 @@ func FuzzFingerprint(f *testing.F) {
 
 // BenchmarkGroups lists the causes of 100,000 failed jobs on MariaDB.
 func BenchmarkGroups(b *testing.B) {
-	v := tablestest.Variant{Engine: jobstest.MariaDB, Layout: tables.Stock, Mode: tables.CAS}
+	v := tablestest.Variant{Engine: jobstest.MariaDB, Layout: tables.Stock}
 	f := openFixture(b, v, v.Database(b))
 	f.DB.MustExec("SET @n = 0")
 	f.DB.MustExec(`INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at)

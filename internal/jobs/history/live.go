@@ -163,7 +163,7 @@ func (s *Store) liveRecord(queue string, c tables.Candidate, failure string, now
 			r.Detail = "retrying"
 		}
 	}
-	return record{key: c.ID, size: c.Size, claimable: s.tables.Owns(origin, e.Type, c.Name, queue), Record: r}
+	return record{key: c.ID, size: c.Size, claimable: s.tables.Owns(s.known, origin, e.Type, c.Name, queue), Record: r}
 }
 
 // envelope takes a payload apart for people: PHP's own jobs get the name that
@@ -172,7 +172,7 @@ func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin
 	if size > tables.Oversize {
 		return jobs.Envelope{Type: s.canonical(tables.PeekType(payload))}, jobs.Unknown
 	}
-	e, origin, _ := jobs.Parse(payload, s.tables.Known) // the error is for people; the origin says it here
+	e, origin, _ := jobs.Parse(payload, s.known) // the error is for people; the origin says it here
 	e.Type = s.canonical(e.Type)
 	if origin == jobs.Foreign {
 		var php struct {
@@ -189,10 +189,16 @@ func (s *Store) envelope(payload []byte, size int64) (jobs.Envelope, jobs.Origin
 	return e, origin
 }
 
+// known says whether a type runs here, or in a program that announced it.
+func (s *Store) known(name string) bool {
+	_, known := s.tables.Options.Registry.Known(name)
+	return known
+}
+
 // limitOf is how often a job may start; of a type that nobody here knows, by
 // the column's word or the payload's, 0 where neither says it.
 func (s *Store) limitOf(kind string, tries, column int) int {
-	if entry, known := s.tables.Options.Registry.Lookup(kind); known {
+	if entry, known := s.tables.Options.Registry.Known(kind); known {
 		return entry.Policy.Attempts(tries, column)
 	}
 	return cmp.Or(max(column, 0), max(tries, 0))

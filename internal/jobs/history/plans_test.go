@@ -88,7 +88,7 @@ func plan(t *testing.T, db *jobstest.Database, statement string, args []any) str
 func TestNoPageReadsAWholeTable(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 			db := v.Database(t)
 			f := openFixture(t, v, db)
 			crowd(t, db, time.Now(), 30_000, 12_000)
@@ -161,7 +161,7 @@ func (f *fixture) asPagesDo(t *testing.T) {
 func TestASearchGoesOnWhereItStopped(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 			db := v.Database(t)
 			f := openFixture(t, v, db)
 			crowd(t, db, time.Now(), 26_000, 13_000)
@@ -190,7 +190,7 @@ func TestASearchGoesOnWhereItStopped(t *testing.T) {
 func TestHalfHoursAreCountedOnce(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 			db := v.Database(t)
 			f := openFixture(t, v, db)
 			crowd(t, db, time.Now(), 20_000, 0)
@@ -248,7 +248,7 @@ func TestTheHistoryIsListedWithoutASort(t *testing.T) {
 }
 
 func testTheHistoryIsListedWithoutASort(t *testing.T, engine jobstest.Engine) {
-	db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
+	db := tablestest.Variant{Engine: engine, Layout: tables.Stock}.Database(t)
 	found, err := tables.Open(bg, db.DB, tables.Options{Registry: tablestest.Registry()})
 	if err != nil {
 		t.Fatal(err)

@@ -5,10 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/php/phpjob"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Retry puts failed jobs back into their queues: due now, no attempts, the
@@ -50,13 +54,13 @@ func (s *Store) RetryEdited(ctx context.Context, id string, data json.RawMessage
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
-	entry, known := s.tables.Options.Registry.Lookup(r.Type)
+	entry, known := s.tables.Options.Registry.Known(r.Type)
 	switch {
 	case r.Status != jobs.StatusFailed:
-		return jobs.Receipt{}, fmt.Errorf("the job %s is %s, only failed jobs are retried: %w", id, r.Status,
+		return jobs.Receipt{}, phrase.Errorf("the job %s is %s, only failed jobs are retried: %w", id, r.Status,
 			jobs.ErrConflict)
 	case r.Foreign || !known:
-		return jobs.Receipt{}, fmt.Errorf("%s is not a type of this program, so its payload cannot be checked and "+
+		return jobs.Receipt{}, phrase.Errorf("%s is not a type of this program, so its payload cannot be checked and "+
 			"edited: %w", r.Type, jobs.ErrConflict)
 	}
 	if entry.Maker == jobs.Anyone || jobs.OrderOf(data) == "" {
@@ -65,7 +69,7 @@ func (s *Store) RetryEdited(ctx context.Context, id string, data json.RawMessage
 		}
 	}
 	edited := jobs.Spec{Type: r.Type, Queue: r.Queue, UUID: r.UUID, Data: data}
-	if e, origin, _ := jobs.Parse(r.Payload, s.tables.Known); origin == jobs.Ours {
+	if e, origin, _ := jobs.Parse(r.Payload, s.known); origin == jobs.Ours {
 		edited.Metadata, edited.MaxAttempts = e.Metadata, e.MaxTries
 	}
 	if err := edited.Check(); err != nil {
@@ -77,7 +81,7 @@ func (s *Store) RetryEdited(ctx context.Context, id string, data json.RawMessage
 	}
 	n, err := s.retryRecords(ctx, []record{{key: r.ID, Record: r}}, payload)
 	if err == nil && n == 0 {
-		err = fmt.Errorf("the job %s is no longer among the failed ones: %w", id, jobs.ErrConflict)
+		err = phrase.Errorf("the job %s is no longer among the failed ones: %w", id, jobs.ErrConflict)
 	}
 	return jobs.Receipt{UUID: r.UUID}, err
 }
@@ -110,10 +114,14 @@ func (s *Store) retryRecords(ctx context.Context, rows []record, edited []byte) 
 }
 
 func (s *Store) insertRetried(ctx context.Context, t tables.Transaction, rows []record, edited []byte) error {
+	payloads, err := s.begunAgain(ctx, t, rows)
+	if err != nil {
+		return err
+	}
 	var values []string
 	var args []any
-	for _, r := range rows {
-		payload := resetAttempts(r.Payload)
+	for i, r := range rows {
+		payload := payloads[i]
 		if edited != nil {
 			payload = edited
 		}
@@ -121,24 +129,42 @@ func (s *Store) insertRetried(ctx context.Context, t tables.Transaction, rows []
 			s.tables.SecondsNow(), s.tables.SecondsNow(), r.MaxAttempts)
 		values, args = append(values, value), append(args, a...)
 	}
-	_, err := s.tables.Exec(ctx, t.Main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.tables.Layout.Table().Name,
+	_, err = s.tables.Exec(ctx, t.Main, fmt.Sprintf("INSERT INTO %s (%s) VALUES %s", s.tables.Layout.Table().Name,
 		s.tables.Layout.Insert(), strings.Join(values, ",")), args...)
 	return err
 }
 
-// resetAttempts sets the counter that some versions of Laravel keep in the
-// payload to nothing, as queue:retry does.
-func resetAttempts(payload []byte) []byte {
-	var keys map[string]json.RawMessage
-	if json.Unmarshal(payload, &keys) != nil || keys["attempts"] == nil {
-		return payload
+// begunAgain are the payloads of PHP's jobs as queue:retry writes them back: no
+// attempts counted, and their whole time to retry again, which runs from when the job
+// was enqueued. Other payloads have neither.
+func (s *Store) begunAgain(ctx context.Context, t tables.Transaction, rows []record) ([][]byte, error) {
+	payloads := make([][]byte, len(rows))
+	for i, r := range rows {
+		payloads[i] = r.Payload
 	}
-	keys["attempts"] = json.RawMessage("0")
-	data, err := json.Marshal(keys)
+	if !slices.ContainsFunc(payloads, func(p []byte) bool { return phpjob.Limited(p) }) {
+		return payloads, nil
+	}
+	now, err := s.tables.ReadClock(ctx, t.Main)
 	if err != nil {
-		return payload
+		return nil, err
 	}
-	return data
+	for i, r := range rows {
+		if !phpjob.Limited(r.Payload) {
+			continue
+		}
+		var created int64
+		if _, err := s.tables.QueryRow(ctx, t.Own, []any{&created}, "SELECT COALESCE(MAX(created_at), 0) FROM "+
+			"cmsjobs_runs WHERE uuid = ?", r.UUID); err != nil {
+			return nil, fmt.Errorf("looking up when the job was enqueued: %w", err)
+		}
+		enqueued := time.Time{}
+		if created > 0 {
+			enqueued = tables.UnixMilli(created)
+		}
+		payloads[i] = phpjob.Retried(r.Payload, enqueued, time.Unix(now, 0))
+	}
+	return payloads, nil
 }
 
 func keysOf(rows []record) []int64 {

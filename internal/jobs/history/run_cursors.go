@@ -66,6 +66,7 @@ func (s *Store) indexScansOf(f jobs.Filter, wanted []string) indexScans {
 			l.rest.in(column, all[column])
 		}
 	}
+	l.rest.notIn("type", f.Silenced)
 	if f.Text != "" {
 		part, args := s.like(f.Text, "data", "error")
 		l.rest.add(part, args...)

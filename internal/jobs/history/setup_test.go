@@ -15,9 +15,9 @@ import (
 func variants() []tablestest.Variant {
 	var list []tablestest.Variant
 	for _, engine := range jobstest.Engines() {
-		list = append(list, tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS},
-			tablestest.Variant{Engine: engine, Layout: tables.Extended, Mode: tables.CAS},
-			tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS, Indexed: true})
+		list = append(list, tablestest.Variant{Engine: engine, Layout: tables.Stock},
+			tablestest.Variant{Engine: engine, Layout: tables.Extended},
+			tablestest.Variant{Engine: engine, Layout: tables.Stock, Indexed: true})
 		list = append(list, tablestest.WallClock(engine)...)
 	}
 	return list

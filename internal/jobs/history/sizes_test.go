@@ -14,7 +14,7 @@ import (
 func TestSizesAreKeptByDay(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 			f := openFixture(t, v, v.Database(t))
 			if _, ever, err := f.SizesAge(bg); ever || err != nil {
 				t.Errorf("measured before: %v %v", ever, err)

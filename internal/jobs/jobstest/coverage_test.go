@@ -15,10 +15,12 @@ import (
 // onOneServer are the tests that run on only one of MariaDB and MySQL, and why.
 // Everything else that runs on one of them runs on both.
 var onOneServer = map[string]string{
-	"bench/soak/run_test.go TestTheJudgeReadsWhenARunBegan":                                     "what is judged is the history, by SQL that TestConformance runs on both",
-	"internal/feed/knock_test.go TestTheLaravelPackageNotifies":                                 "the datagram is PHP's; the table behind it is the same",
-	"internal/cli/service_sdk_test.go TestTheJavaScriptSDK":                                     "speaks HTTP; the database behind it is TestConformance's",
-	"internal/cli/service_trace_test.go TestAJobIsTracedFromItsEnqueueToItsEnd":                 "traces do not depend on the database",
+	"bench/soak/run_test.go TestTheJudgeReadsWhenARunBegan":                     "what is judged is the history, by SQL that TestConformance runs on both",
+	"internal/feed/knock_test.go TestTheLaravelPackageNotifies":                 "the datagram is PHP's; the table behind it is the same",
+	"internal/cli/service_sdk_test.go TestTheJavaScriptSDK":                     "speaks HTTP; the database behind it is TestConformance's",
+	"internal/cli/service_trace_test.go TestAJobIsTracedFromItsEnqueueToItsEnd": "traces do not depend on the database",
+	"internal/cli/service_own_types_test.go TestTypesOfOtherPrograms": "programs speak HTTP; the table of their types is written on " +
+		"all servers by internal/remote's tests",
 	"internal/cli/service_enqueue_test.go TestTheSameJobFromEverywhere":                         "one snippet of SQL for both; it runs on MySQL",
 	"internal/cli/service_conditions_test.go TestConditionsAreSeenEverywhere":                   "four minutes; what is measured runs on both in internal/jobs/queue",
 	"internal/cli/service_conditions_test.go openDatabase":                                      "the server of TestConditionsAreSeenEverywhere",
@@ -29,6 +31,8 @@ var onOneServer = map[string]string{
 	"internal/jobs/full_disk_test.go TestAFullDiskChargesAndRepeatsNothing":                     "on a full disk a COMMIT of MySQL with a binary log waits for space instead of failing",
 	"internal/jobs/sql_errors_test.go dialect":                                                  "says that both speak MySQL's SQL",
 	"compose_test.go database":                                                                  "docker-compose.yml names one image",
+	"docs_languages_test.go runPHP":                                                             "the page's PHP enqueues by Laravel, which writes the same row on both",
+	"docs_shell_test.go seed":                                                                   "a sample site for the commands of a page; what they do runs on both elsewhere",
 	"internal/handlers/analytics/load_test.go BenchmarkCollector":                               "a benchmark: its figures are of one server",
 	"internal/handlers/backup/dump/peer_test.go BenchmarkBesidePeers":                           "a benchmark beside MariaDB's own tools",
 	"internal/handlers/mail/process_test.go TestAThousandJobsStayWithinTheLimit":                "the limit is kept by rows of ours, which TestConformance runs on both; it takes a minute",

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"runtime"
 	"strings"
+	"testing"
 
 	"golang.org/x/sys/unix"
 )
@@ -96,4 +97,18 @@ func InNamespace(space string, f func() error) error {
 		failed <- err
 	}()
 	return <-failed
+}
+
+// SmallDisk puts a small file system into a folder until the test ends, with options of tmpfs. Without
+// the right to mount, the test is skipped.
+func SmallDisk(t testing.TB, folder, options string) {
+	t.Helper()
+	if err := unix.Mount("tmpfs", folder, "tmpfs", 0, options); err != nil {
+		Skip(t, "no small disk, as mounting needs root: %v", err)
+	}
+	t.Cleanup(func() {
+		if err := unix.Unmount(folder, unix.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
 }

@@ -2,7 +2,10 @@
 
 package jobstest
 
-import "errors"
+import (
+	"errors"
+	"testing"
+)
 
 // Network is Linux's.
 type Network struct{}
@@ -32,3 +35,9 @@ func (*Network) Close() {}
 
 // InNamespace calls f, as there is one namespace only.
 func InNamespace(_ string, f func() error) error { return f() }
+
+// SmallDisk skips the test: a small disk needs Linux.
+func SmallDisk(t testing.TB, _, _ string) {
+	t.Helper()
+	t.Skip("a small disk needs Linux")
+}

@@ -98,16 +98,19 @@ func pageCache(t testing.TB, name string, prepare func(s *Server, port string) e
 	if err := prepare(s, port); err != nil {
 		t.Fatal(err)
 	}
-	s.ready = func() error {
-		c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port), time.Second)
-		if err != nil {
-			return err
-		}
-		return c.Close()
-	}
+	s.ready = s.accepts
 	t.Cleanup(s.Stop)
 	if err := s.Start(); err != nil {
 		t.Fatalf("starting %s: %v", name, err)
 	}
 	return s
+}
+
+// accepts says whether the server takes connections.
+func (s *Server) accepts() error {
+	c, err := net.DialTimeout("tcp", fmt.Sprintf("127.0.0.1:%d", s.Port), time.Second)
+	if err != nil {
+		return err
+	}
+	return c.Close()
 }

@@ -3,13 +3,29 @@ package jobstest
 import (
 	"database/sql"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"testing"
+	"time"
 
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver that DSNs of this package name
 )
 
 var sharedPostgres once
+
+// OwnPostgres starts a server of the test's own; options are added to its command line.
+func OwnPostgres(t testing.TB, options ...string) *Server {
+	t.Helper()
+	return own(t, PostgreSQL, func() (*Server, error) {
+		s, err := NewPostgres()
+		if err == nil {
+			s.args = append(s.args, options...)
+		}
+		return s, err
+	})
+}
 
 // NewPostgres prepares a PostgreSQL server of the caller's own; Start starts it.
 func NewPostgres() (*Server, error) {
@@ -44,6 +60,7 @@ func NewPostgres() (*Server, error) {
 	s := &Server{Port: port, Dir: dir, owner: owner}
 	s.args = []string{daemon, "-D", data, "-p", fmt.Sprint(port), "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c",
 		"max_connections=300"}
+	s.gone = func() { awaitNobodyIn(data) }
 	s.ready = func() error {
 		db, err := sql.Open("pgx", PostgresDSN(port, "postgres"))
 		if err != nil {
@@ -53,6 +70,20 @@ func NewPostgres() (*Server, error) {
 		return db.Ping()
 	}
 	return s, nil
+}
+
+// awaitNobodyIn waits until no process works in a folder: those of a killed server end by
+// themselves a moment later, and hold its shared memory until then. It knows Linux only.
+func awaitNobodyIn(dir string) {
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		links, _ := filepath.Glob("/proc/[0-9]*/cwd")
+		if !slices.ContainsFunc(links, func(link string) bool {
+			at, err := os.Readlink(link)
+			return err == nil && at == dir
+		}) {
+			return
+		}
+	}
 }
 
 // PostgresDSN is the data source name of a database on a server of ours.

@@ -5,7 +5,25 @@ package jobstest
 import (
 	"os/exec"
 	"syscall"
+	"testing"
+	"time"
 )
+
+// Pause and Continue are the signals that stop a process where it is and let it go on.
+const (
+	Pause    = syscall.SIGSTOP
+	Continue = syscall.SIGCONT
+)
+
+// ProcessorTime is what this process has used so far.
+func ProcessorTime(t testing.TB) time.Duration {
+	t.Helper()
+	var used syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &used); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
+}
 
 // credential is the account of a server.
 type credential struct{ uid, gid uint32 }

@@ -30,6 +30,7 @@ type Server struct {
 	stdin io.Closer
 	cmd   *exec.Cmd
 	ready func() error
+	gone  func() // waits until what a killed server leaves has ended
 }
 
 // Skip leaves out a test whose server is not installed; in CI that is a fault.
@@ -95,7 +96,7 @@ func privateDir(name string, owner *credential) (string, error) {
 // open. The kernel closes the pipe when the test process ends, however it
 // ends; then the server is killed and its folder removed.
 const supervise = `dir=$1; shift; "$@" >"$dir/server.log" 2>&1 & pid=$!
-read -r keep; if [ "$keep" = keep ]; then kill -9 $pid 2>/dev/null; exit; fi
+read -r keep; if [ "$keep" = keep ]; then kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null; exit 0; fi
 kill -9 $pid 2>/dev/null; wait $pid 2>/dev/null; rm -rf "$dir"`
 
 // Start starts the server and waits until it answers.
@@ -134,7 +135,11 @@ func (s *Server) Kill() error {
 			return err
 		}
 	}
-	return s.cmd.Wait()
+	err := s.cmd.Wait()
+	if s.gone != nil {
+		s.gone()
+	}
+	return err
 }
 
 // Stop ends the server, if it runs, and removes its data.
@@ -195,6 +200,8 @@ func Own(t testing.TB, engine Engine, options ...string) *Server {
 		return OwnMariaDB(t, options...)
 	case MySQL:
 		return OwnMySQL(t, options...)
+	case PostgreSQL:
+		return OwnPostgres(t, options...)
 	}
 	t.Fatalf("no server of a test's own for %s", engine)
 	return nil

@@ -35,6 +35,9 @@ func (s *Store) Claim(ctx context.Context, r php.Request) ([]php.Job, error) {
 	if err := s.resolve(ctx); err != nil {
 		return nil, s.NoteTrouble(err)
 	}
+	if paused, err := s.paused(ctx, l, r.Queue); paused || err != nil {
+		return nil, s.NoteTrouble(err)
+	}
 	found, now, unseen := s.find(ctx, l, r.Queue, r.Limit)
 	if unseen != nil && !errors.Is(unseen, jobs.ErrUnseen) {
 		return nil, s.NoteTrouble(unseen)

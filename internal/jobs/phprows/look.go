@@ -15,6 +15,8 @@ const (
 	// pageRows are read at once, and maxPages by one claim: rows between them may be
 	// others'. The next claim goes on behind them.
 	pageRows, maxPages = 200, 10
+	// waitRows are read at once to know how long jobs wait.
+	waitRows = 20
 	// maxClaimed bounds the payloads of one claim, in bytes.
 	maxClaimed = 16 << 20
 	// sniffed is how much is read of a larger payload before it is claimed.
@@ -34,6 +36,9 @@ type look struct {
 	// when all are looked at again, of Options.Clock.
 	floor int64
 	next  time.Time
+	// paused is what paused saw when it asked.
+	paused bool
+	asked  time.Time // of Options.Clock
 }
 
 func (s *Store) lookOf(queue string) *look {
@@ -77,7 +82,7 @@ func (s *Store) walk(ctx context.Context, l *look, queue string, from tables.Row
 	now int64, ended bool, err error) {
 	bytes := int64(0)
 	for range maxPages {
-		rows, clock, err := s.page(ctx, queue, from)
+		rows, clock, err := s.page(ctx, queue, from, pageRows)
 		if err != nil {
 			return nil, 0, false, fmt.Errorf("looking for jobs of PHP: %w", err)
 		}
@@ -106,8 +111,30 @@ func (s *Store) ours(r *row) bool {
 	return named && !s.Known(r.envelope.Job)
 }
 
-// page reads rows that wait or whose lease has run out, behind a position.
-func (s *Store) page(ctx context.Context, queue string, from tables.RowPosition) (rows []*row, now int64, err error) {
+// Waits implements php.Source.
+func (s *Store) Waits(ctx context.Context, queue string) (longest time.Duration, err error) {
+	var from tables.RowPosition
+	for range maxPages {
+		rows, now, err := s.page(ctx, queue, from, waitRows)
+		if err != nil {
+			return 0, fmt.Errorf("looking for the oldest job of PHP: %w", s.NoteTrouble(err))
+		}
+		for _, r := range rows {
+			from = tables.RowPosition{At: r.At, ID: r.ID}
+			if s.ours(r) {
+				longest = max(longest, time.Duration(now-r.Due)*time.Second)
+			}
+		}
+		if longest > 0 || len(rows) < waitRows {
+			return longest, nil
+		}
+	}
+	return 0, nil
+}
+
+// page reads up to limit rows that wait or whose lease has run out, behind a position.
+func (s *Store) page(ctx context.Context, queue string, from tables.RowPosition, limit int) (rows []*row, now int64,
+	err error) {
 	t := s.Layout.Table()
 	clock := s.SecondsNow()
 	after, args := s.After(from)
@@ -118,7 +145,7 @@ func (s *Store) page(ctx context.Context, queue string, from tables.RowPosition)
 		"ELSE SUBSTR(", t.Payload, ", 1,", fmt.Sprint(sniffed), ") END,", clock, "FROM", t.Name, s.IndexHint(),
 		"WHERE queue = ? AND (", s.Layout.Waiting(), "OR",
 		s.Layout.Expired(clock, s.RetryAfter), ") AND", t.Due.Name, "<=", t.Due.FromExpr(clock), after, s.OrderBy(),
-		"LIMIT", fmt.Sprint(pageRows)}, " ")
+		"LIMIT", fmt.Sprint(limit)}, " ")
 	sighted := s.StartSighting()
 	err = s.Query(ctx, s.DB, func(q *sql.Rows) error {
 		r := new(row)

@@ -2,6 +2,7 @@ package phprows
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/php"
+	"github.com/cmsjobs/cmsjobs/internal/php/phpjob"
 )
 
 // errShort says that fewer rows than named were still held: the transaction is
@@ -214,6 +216,7 @@ func (s *Store) record(ctx context.Context, t tables.Transaction, ends []numbere
 		runs[i] = tables.Run{Job: e.Job.Job, Outcome: e.Word(), Worker: e.Worker,
 			Lease:    tables.RandomPart(e.Job.Lease.Token),
 			Duration: e.Duration, Wait: e.Wait, Error: e.Exception}
+		runs[i].Job.Metadata, runs[i].Data = json.RawMessage(phpjob.Mark), phpjob.Keep(e.Job.Payload)
 		for _, l := range e.Lines {
 			lines = append(lines, tables.JobLine{UUID: e.Job.Job.UUID, Attempt: e.Job.Job.Attempt, LogLine: l})
 		}

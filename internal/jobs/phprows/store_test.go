@@ -329,3 +329,30 @@ func FuzzEnvelope(f *testing.F) {
 		}
 	})
 }
+
+// How long a queue waits is the wait of its oldest due job of PHP that nobody has.
+func TestTheOldestJobSaysHowLongAQueueWaits(t *testing.T) {
+	each(t, func(f *fixture) {
+		waits := func(want time.Duration, when string) {
+			f.t.Helper()
+			if got, err := f.Waits(bg, "default"); err != nil || got != want {
+				f.t.Errorf("%s: the queue waits %s, %v; want %s", when, got, err, want)
+			}
+		}
+		for range 2 * waitRows {
+			f.push("default", `{"job":"test.ours","data":{}}`)
+		}
+		f.push("other", payload("Elsewhere", ""))
+		f.ahead = time.Minute
+		waits(0, "with jobs of ours")
+		first := f.push("default", payload("First", ""))
+		f.exec(fmt.Sprintf("UPDATE jobs SET available_at = available_at + 30 WHERE id = %d", first))
+		f.ahead += 20 * time.Second
+		waits(0, "before it is due")
+		f.push("default", payload("Second", ""))
+		f.ahead += 40 * time.Second
+		waits(40*time.Second, "with two due")
+		f.claim(2)
+		waits(0, "when they are claimed")
+	})
+}

@@ -13,9 +13,6 @@ import (
 // claimed ones and says when a delayed one is due.
 func TestArrivals(t *testing.T) {
 	for _, v := range variants() {
-		if v.Mode == tables.CAS {
-			continue
-		}
 		t.Run(v.String(), func(t *testing.T) {
 			f := openFixture(t, v, v.Database(t))
 			if last, err := f.Tables.LastNumber(bg); err != nil || last != 0 {
@@ -60,7 +57,7 @@ func TestArrivals(t *testing.T) {
 // A look above the newest row reads none of those that wait below it.
 func TestALookForArrivalsReadsNoOtherRow(t *testing.T) {
 	for _, v := range variants() {
-		if v.Mode == tables.CAS || v.Wall || v.Indexed || v.Layout != tables.Stock || !v.Engine.IsMySQL() {
+		if v.Wall || v.Indexed || v.Layout != tables.Stock || !v.Engine.IsMySQL() {
 			continue
 		}
 		t.Run(v.String(), func(t *testing.T) {

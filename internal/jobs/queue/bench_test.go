@@ -28,22 +28,20 @@ func benchRows() int {
 
 func benchVariants() []tablestest.Variant {
 	return []tablestest.Variant{
-		{Engine: jobstest.MariaDB, Layout: tables.Stock, Mode: tables.Skip, Indexed: true},
-		{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.Skip, Indexed: true},
-		{Engine: jobstest.MariaDB, Layout: tables.Stock, Mode: tables.CAS, Indexed: true},
-		{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.CAS, Indexed: true},
-		{Engine: jobstest.MariaDB, Layout: tables.Stock, Mode: tables.Skip},
-		{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.Skip},
-		{Engine: jobstest.MariaDB, Layout: tables.Extended, Mode: tables.Skip},
-		{Engine: jobstest.MySQL, Layout: tables.Extended, Mode: tables.Skip},
-		{Engine: jobstest.PostgreSQL, Layout: tables.Stock, Mode: tables.Skip, Indexed: true},
-		{Engine: jobstest.SQLite, Layout: tables.Stock, Mode: tables.Skip, Indexed: true},
+		{Engine: jobstest.MariaDB, Layout: tables.Stock, Indexed: true},
+		{Engine: jobstest.MySQL, Layout: tables.Stock, Indexed: true},
+		{Engine: jobstest.MariaDB, Layout: tables.Stock},
+		{Engine: jobstest.MySQL, Layout: tables.Stock},
+		{Engine: jobstest.MariaDB, Layout: tables.Extended},
+		{Engine: jobstest.MySQL, Layout: tables.Extended},
+		{Engine: jobstest.PostgreSQL, Layout: tables.Stock, Indexed: true},
+		{Engine: jobstest.SQLite, Layout: tables.Stock, Indexed: true},
 	}
 }
 
 func benchStore(b *testing.B, v tablestest.Variant) *fixture {
 	f := &fixture{Fixture: tablestest.Open(b, v, v.Database(b))}
-	f.setStore(open1(b, f.DB, tables.Options{Registry: tablestest.Registry(), Mode: v.Mode}))
+	f.setStore(open1(b, f.DB, tables.Options{Registry: tablestest.Registry()}))
 	return f
 }
 

@@ -112,6 +112,9 @@ func (c *claim) queue(ctx context.Context, queue string) error {
 // claimFrom claims from one scan cursor: first the rows that fall due now, then
 // what a rescan finds below the low-water mark, then the rows above the mark.
 func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
+	if err := c.returnBlock(ctx, l); err != nil {
+		return err
+	}
 	if err := c.claimFallenDue(ctx, l); err != nil {
 		return err
 	}
@@ -124,14 +127,14 @@ func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 			return err
 		}
 	}
-	end, err := c.s.lastID(ctx, l)
-	if err != nil {
-		return err
-	}
+	return c.claimBlocks(ctx, l)
+}
+
+// claimBlocks takes blocks until the claim has what it wants, or nothing is behind
+// the cursor.
+func (c *claim) claimBlocks(ctx context.Context, l *scanCursor) error {
 	for !c.full() {
-		x, more, err := c.page(ctx, &l.headPage, func(limit int) tables.CandidateQuery {
-			return c.s.between(l, l.lowWater, end, c.s.tables.Layout.Waiting(), limit)
-		})
+		x, more, err := c.nextBlock(ctx, l)
 		if err != nil {
 			return err
 		}
@@ -140,44 +143,28 @@ func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 		if err != nil {
 			return err
 		}
-		l.headPage.read(len(c.taken) > before)
+		l.headPage.read(len(c.taken) > before || len(x.rows) == 0)
+		was := l.exhausted
 		if l.exhausted = passed == len(x.rows) && !more; l.exhausted {
-			l.lowWater.ID = max(l.lowWater.ID, end.ID) // by id: delayed rows are below the mark now
+			if !was || len(x.rows) > 0 {
+				l.exhaustedAt = c.s.tables.Options.Clock()
+			}
 			return nil
 		}
 	}
 	return nil
 }
 
-// advance takes what it can of rows above the low-water mark, moves the mark past
-// what it is done with, and keeps the rest for the next claim.
+// advance takes what it can of a block and keeps the rest for the next claim.
 func (c *claim) advance(ctx context.Context, l *scanCursor, x prefetched) (passed int, err error) {
 	passed, err = c.process(ctx, l.queue, x.rows, x.now)
 	if err != nil {
 		return passed, err
 	}
-	if passed > 0 {
-		l.lowWater = tables.RowPosition{At: x.rows[passed-1].At, ID: x.rows[passed-1].ID}
-	}
 	if len(c.absorbed) == 0 { // else some of the rest may be duplicates, which are taken
 		l.fromHead = x.without(passed)
 	}
 	return passed, nil
-}
-
-// lastID is the newest row of a queue, read where the order is by id: what the
-// claim saw as not due up to there need not be seen again by the next.
-func (s *Store) lastID(ctx context.Context, l *scanCursor) (tables.RowPosition, error) {
-	if s.tables.OrderedByTime() {
-		return tables.RowPosition{}, nil
-	}
-	var p tables.RowPosition
-	_, err := s.tables.QueryRow(ctx, s.tables.DB, []any{&p.ID}, "SELECT COALESCE(MAX(id), 0) FROM "+
-		s.tables.Layout.Table().Name+" WHERE queue = ?", l.queue)
-	if p.ID == 0 {
-		p.ID = -1 // an empty queue: nothing is up to here
-	}
-	return p, err
 }
 
 // expired takes jobs of an extended table whose worker let its lease run out.
@@ -187,11 +174,12 @@ func (c *claim) expired(ctx context.Context, queue string) error {
 		return nil
 	}
 	for !c.full() {
-		x, more, err := c.page(ctx, &k.lostPage, func(limit int) tables.CandidateQuery {
-			where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) +
-				c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter)
-			return tables.CandidateQuery{Where: where, Args: []any{queue}, Order: " ORDER BY id", Limit: limit}
-		})
+		x, more, err := c.page(ctx, c.s.tables.DB, &k.lostPage, max(c.want(), smallPage),
+			func(limit int) tables.CandidateQuery {
+				where := fmt.Sprintf("queue = ? AND id > %d AND ", k.lost) +
+					c.s.tables.Layout.Expired(c.s.tables.SecondsNow(), c.s.tables.RetryAfter)
+				return tables.CandidateQuery{Where: where, Args: []any{queue}, Order: " ORDER BY id", Limit: limit}
+			})
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -24,17 +26,18 @@ func (s *Store) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, r jo
 	default: // another call is claiming
 	}
 	results = make([]error, len(ends))
-	if err := s.settle(ctx, pendingOf(ends), results, n); err != nil {
-		if n != nil && database.Classify(err).Unclear() {
-			s.recordInDoubt(n.claim, n.rows, n.until)
-		}
+	err = s.settle(ctx, pendingOf(ends), results, n)
+	switch {
+	case err != nil && n != nil && database.Classify(err).Unclear():
+		s.recordInDoubt(n.claim, n.rows, n.until)
+	case n != nil && (err != nil || len(n.won) < len(n.chosen)):
+		n.putBack()
+	}
+	if err != nil {
 		return nil, nil, s.tables.NoteTrouble(err)
 	}
 	if n == nil {
 		return results, nil, nil
-	}
-	if len(n.won) < len(n.rows) || len(n.rows) == 0 {
-		s.contended = contentionBackoff
 	}
 	for _, row := range n.won {
 		claimed = append(claimed, n.claimed(row, nil, n.until))
@@ -54,12 +57,17 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 			continue
 		}
 		l, now := s.firstCursor(queue), s.tables.Options.Clock()
-		if l == nil || l.rescanning || !now.Before(l.next) || l.long && l.pending.anyDue(now) {
+		if l == nil || l.fromHead.failed || l.looksElsewhere(now) {
 			return nil
 		}
 		return s.nextFrom(l, r)
 	}
 	return nil
+}
+
+// looksElsewhere says that rows before the cursor are due to be looked for.
+func (l *scanCursor) looksElsewhere(now time.Time) bool {
+	return l.rescanning || !now.Before(l.next) || l.long && !now.Before(l.pending.next) || l.pending.anyDue(now)
 }
 
 // simple says that a row is claimed by its state alone.
@@ -70,8 +78,9 @@ func simple(row *tables.Candidate) bool {
 // nextFrom are the first candidates that a scan cursor's last look left over, as
 // many as one statement can claim without a further question.
 func (s *Store) nextFrom(l *scanCursor, r jobs.ClaimRequest) *next {
-	n := &next{claim: s.newClaim(r)}
+	n := &next{claim: s.newClaim(r), cursor: l}
 	x := n.takePrefetched(&l.fromHead)
+	n.block = x
 	passed := 0
 	for limit := min(r.Limit, s.tables.MaxBatch); passed < len(x.rows) && len(n.rows) < limit; passed++ {
 		row := x.rows[passed]
@@ -81,14 +90,22 @@ func (s *Store) nextFrom(l *scanCursor, r jobs.ClaimRequest) *next {
 			}
 			n.rows = append(n.rows, row)
 		}
-		l.lowWater = tables.RowPosition{At: row.At, ID: row.ID}
 	}
 	l.fromHead = x.without(passed)
-	if len(n.rows) == 0 {
+	if n.chosen = n.rows; len(n.rows) == 0 {
 		return nil
 	}
 	n.until = s.tables.LeaseMark(x.now, int64(r.Lease.Seconds()))
 	return n
+}
+
+// putBack keeps what the claim did not get for the next claim.
+func (n *next) putBack() {
+	n.block.rows = slices.DeleteFunc(slices.Clone(n.block.rows), func(x *tables.Candidate) bool {
+		return slices.Contains(n.won, x)
+	})
+	n.block.failed = true
+	n.cursor.fromHead = n.block
 }
 
 // firstCursor is the scan cursor with which a claim from queue would begin, nil

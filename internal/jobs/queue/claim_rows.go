@@ -19,13 +19,7 @@ func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*tables.Candid
 	error) {
 	rows := flatten(chosen)
 	until := s.tables.LeaseMark(now, int64(c.r.Lease.Seconds()))
-	var got map[int64]bool
-	var err error
-	if s.mode == tables.Skip && len(rows) > 1 && s.tables.MaxBatch > 1 {
-		got, err = s.claimOptimistic(ctx, c, rows, until)
-	} else {
-		got, err = s.claimCompareAndSet(ctx, c, rows, until)
-	}
+	got, err := s.claimCompareAndSet(ctx, c, rows, until)
 	if err != nil {
 		return nil, s.noteInDoubt(c, rows, until, err)
 	}
@@ -61,61 +55,8 @@ func ids(rows []*tables.Candidate) []int64 {
 	return list
 }
 
-// contentionBackoff is for how many claims after a conflict with another claimer
-// rows are locked before they are changed, and nothing prefetched is used.
-const contentionBackoff = 32
-
-// claimOptimistic first tries without the lock. That saves a statement where no
-// other claimer is at the table at this moment.
-func (s *Store) claimOptimistic(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool,
-	error) {
-	if s.contended > 0 {
-		s.contended--
-		return s.claimWithLock(ctx, c, rows, until)
-	}
-	got := map[int64]bool{}
-	err := s.claimBatch(ctx, c, rows, until, got)
-	if err == nil || !errors.Is(err, errContended) {
-		return got, err
-	}
-	s.contended = contentionBackoff
-	return s.claimWithLock(ctx, c, rows, until)
-}
-
-// claimWithLock steps over rows that others hold.
-func (s *Store) claimWithLock(ctx context.Context, c *claim, rows []*tables.Candidate, until int64) (map[int64]bool,
-	error) {
-	var got map[int64]bool
-	err := s.tables.InTx(ctx, "claiming jobs", func(t tables.Transaction) error {
-		got = map[int64]bool{}
-		free, err := s.recheck(ctx, t.Main, rows, s.tables.Dialect.SkipLocked)
-		if err != nil || len(free) == 0 {
-			return err
-		}
-		if free, err = s.acquirePermits(ctx, t, c, free); err != nil || len(free) == 0 {
-			return err
-		}
-		in, inArgs := s.tables.Dialect.IDRanges(ids(free))
-		set, args := s.tables.Layout.ClaimRows(until, c.token)
-		n, err := s.tables.Exec(ctx, t.Main, "UPDATE "+s.tables.Layout.Table().Name+" SET "+set+" WHERE "+in,
-			append(args, inArgs...)...)
-		if err == nil && n != int64(len(free)) {
-			err = fmt.Errorf("%d of %d locked rows were there", n, len(free))
-		}
-		if err != nil {
-			return err
-		}
-		for _, x := range free {
-			got[x.ID] = true
-		}
-		return s.recordCrashes(ctx, t, free)
-	})
-	return got, err
-}
-
-// recheck reads which rows are as they were, and locks them where lock says so.
-func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candidate, lock string) ([]*tables.Candidate,
-	error) {
+// recheck reads which rows are as they were.
+func (s *Store) recheck(ctx context.Context, rows []*tables.Candidate) ([]*tables.Candidate, error) {
 	in, args := s.tables.Dialect.IDRanges(ids(rows))
 	t := s.tables.Layout.Table()
 	byID := make(map[int64]*tables.Candidate, len(rows))
@@ -123,7 +64,7 @@ func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candida
 		byID[x.ID] = x
 	}
 	var free []*tables.Candidate
-	err := s.tables.Query(ctx, q, func(r *sql.Rows) error {
+	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
 		var now tables.Candidate
 		if err := r.Scan(&now.ID, &now.Attempts, &now.Locked, &now.Due, &now.Status, &now.Token, &now.Name,
 			&now.Priority, &now.MaxAttempts); err != nil {
@@ -136,7 +77,7 @@ func (s *Store) recheck(ctx context.Context, q tables.Tx, rows []*tables.Candida
 		}
 		return nil
 	}, "SELECT id, attempts, "+t.Locked.Seconds()+", "+t.Due.Seconds()+", "+s.tables.Layout.Columns()+" FROM "+t.Name+
-		" WHERE "+in+" ORDER BY id"+lock, args...)
+		" WHERE "+in+" ORDER BY id", args...)
 	return free, err
 }
 
@@ -150,19 +91,13 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables
 		if err == nil || !errors.Is(err, errContended) {
 			return got, err
 		}
-		s.contended = contentionBackoff
-		if rows, err = s.recheck(ctx, s.tables.DB, rows, ""); err != nil {
+		if rows, err = s.recheck(ctx, rows); err != nil {
 			return nil, fmt.Errorf("claiming jobs: %w", err)
 		}
 	}
-	if s.contended > 0 {
-		s.contended--
-	}
 	for _, x := range rows {
-		err := s.claimBatch(ctx, c, []*tables.Candidate{x}, until, got)
-		if errors.Is(err, errContended) {
-			s.contended = contentionBackoff
-		} else if err != nil {
+		if err := s.claimBatch(ctx, c, []*tables.Candidate{x}, until, got); err != nil &&
+			!errors.Is(err, errContended) {
 			if len(got) > 0 { // what is committed must be run
 				// it comes back with the next claim, if it lasts
 				_ = s.noteInDoubt(c, []*tables.Candidate{x}, until, err)

@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
-var askOne = jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}
+var askOne = jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Soon: 20, Lease: lease}
 
 // relay ends a run and takes the next job along.
 func (f *fixture) relay(e jobs.Settlement) (next []jobs.Claimed, lost error) {
@@ -23,6 +23,7 @@ func (f *fixture) relay(e jobs.Settlement) (next []jobs.Claimed, lost error) {
 // relayAll ends a run and takes the next jobs along that r asks for.
 func (f *fixture) relayAll(r jobs.ClaimRequest, ends ...jobs.Settlement) (next []jobs.Claimed, lost error) {
 	f.T.Helper()
+	f.cursorOf("default", 0).fromHead.read = f.tables.Options.Clock() // however slow the machine is
 	results, next, err := f.SettleAndClaim(context.Background(), ends, r)
 	if err != nil {
 		f.T.Fatal(err)
@@ -33,7 +34,7 @@ func (f *fixture) relayAll(r jobs.ClaimRequest, ends ...jobs.Settlement) (next [
 // A settlement brings the next job, claimed as a claim would have done it.
 func conformASettlementBringsTheNextJob(t *testing.T, f *fixture) {
 	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
-	held := f.MustClaim(1)[0]
+	held := f.claimAhead()[0]
 	if f.Variant.Layout == tables.Extended { // its classes of priority were read a moment ago
 		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	}
@@ -57,7 +58,7 @@ func conformASettlementBringsTheNextJob(t *testing.T, f *fixture) {
 // Where the lease is lost, nothing is written and nothing claimed.
 func conformASettlementDoesNotRestOnTheNextJob(t *testing.T, f *fixture) {
 	f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
-	held := f.MustClaim(1)[0]
+	held := f.claimAhead()[0]
 	if f.Variant.Layout == tables.Extended {
 		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	}
@@ -90,7 +91,7 @@ func conformASettlementBringsManyJobs(t *testing.T, f *fixture) {
 		list = append(list, tablestest.Job(fmt.Sprint(i)))
 	}
 	receipts := f.MustEnqueue(list...)
-	held := f.MustClaim(2)
+	held := append(f.claimAhead(), f.claimQueues(1, "default")...)
 	still := func() {
 		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 		f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
@@ -143,12 +144,16 @@ func conformAQueueSeenEmptyCostsNoLook(t *testing.T, f *fixture) {
 	receipts := f.MustEnqueue(tablestest.Job(`{"n":1}`), tablestest.Job(`{"n":2}`), tablestest.Job(`{"n":3}`))
 	ask := askOne
 	ask.Queues = []string{"other", "default"}
-	held := f.MustClaim(1, ask.Queues...)
+	held, err := f.Claim(bg, ask)
+	if err != nil {
+		t.Fatal(err)
+	}
 	settle := func() []jobs.Claimed {
 		t.Helper()
 		f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 		f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 		if look, ok := f.emptied["other"]; ok {
+			f.cursorOf("default", 0).fromHead.read = f.tables.Options.Clock()
 			f.emptied["other"] = emptyLook{f.tables.Options.Clock(), look.arrivals} // however slow the machine is
 		}
 		_, next, err := f.SettleAndClaim(bg, []jobs.Settlement{tablestest.End(held[0], jobs.Completed)}, ask)
@@ -174,6 +179,16 @@ func conformAQueueSeenEmptyCostsNoLook(t *testing.T, f *fixture) {
 	if got := f.claimQueues(1, ask.Queues...); len(got) != 1 || got[0].Job.ID != receipts[2].ID {
 		t.Errorf("claimed %+v, want the third: a claim finds nothing only after a look", got)
 	}
+}
+
+// claimAhead claims a job and reads those that come next for this store alone.
+func (f *fixture) claimAhead() []jobs.Claimed {
+	f.T.Helper()
+	got, err := f.Claim(bg, askOne)
+	if err != nil || len(got) != 1 {
+		f.T.Fatalf("claimed %+v, %v; want one", got, err)
+	}
+	return got
 }
 
 // claimQueues is one call of Claim.

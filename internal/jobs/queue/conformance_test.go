@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
-// TestConformance holds every variant of tables, databases and claim modes to
+// TestConformance holds every variant of tables and databases to
 // the same promises.
 func TestConformance(t *testing.T) {
 	promises := []struct {
@@ -266,7 +266,7 @@ func conformEachJobOnceAmongManyClaimers(t *testing.T, f *fixture) {
 	var claimers sync.WaitGroup
 	fixed := f.Clock.Now() // no lease ends meanwhile
 	for n := range 4 {
-		s := open1(t, f.DB, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode,
+		s := open1(t, f.DB, tables.Options{Registry: tablestest.Registry(),
 			DatabaseClock: func() time.Time { return fixed }})
 		claimers.Go(func() {
 			for {

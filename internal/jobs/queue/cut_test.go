@@ -24,7 +24,7 @@ func TestNothingIsLostOrDoubledWhenAnswersAre(t *testing.T) {
 
 func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engine) {
 	port := jobstest.Shared(t, engine).Port
-	db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
+	db := tablestest.Variant{Engine: engine, Layout: tables.Stock}.Database(t)
 	proxy := jobstest.NewProxy(t, port)
 	cutDB, err := database.Connect(context.Background(), database.ConnectOptions{
 		DSN: strings.Replace(db.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
@@ -32,7 +32,7 @@ func testNothingIsLostOrDoubledWhenAnswersAre(t *testing.T, engine jobstest.Engi
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { cutDB.Close() })
-	s, err := Open(context.Background(), cutDB, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip})
+	s, err := Open(context.Background(), cutDB, tables.Options{Registry: tablestest.Registry()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -126,7 +126,7 @@ func TestClassifyRealErrors(t *testing.T) {
 func TestADeadlockIsRetried(t *testing.T) {
 	for _, engine := range []jobstest.Engine{jobstest.MariaDB, jobstest.MySQL, jobstest.PostgreSQL} {
 		t.Run(string(engine), func(t *testing.T) {
-			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 			db := v.Database(t)
 			f := openFixture(t, v, db)
 			r := f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))

@@ -17,7 +17,7 @@ import (
 func hostile(t *testing.T, test func(*testing.T, *fixture)) {
 	for _, engine := range jobstest.Engines() {
 		for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
-			v := tablestest.Variant{Engine: engine, Layout: layout, Mode: tables.Skip}
+			v := tablestest.Variant{Engine: engine, Layout: layout}
 			t.Run(v.String(), func(t *testing.T) { test(t, openFixture(t, v, v.Database(t))) })
 		}
 	}

@@ -42,7 +42,6 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			try("none of auto, skip, cas", tables.Options{Mode: "fast"})
 			if _, err := Open(ctx, db.DB, tables.Options{Registry: tablestest.Registry()}); err != nil {
 				t.Error(err)
 			}
@@ -72,7 +71,7 @@ func TestConnectionsThatCountChangedRowsAreRefused(t *testing.T) {
 }
 
 func testConnectionsThatCountChangedRowsAreRefused(t *testing.T, engine jobstest.Engine) {
-	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 	db := v.Database(t)
 	bare := *db
 	bare.DB = openRaw(t, strings.Replace(db.DSN, "clientFoundRows=true", "clientFoundRows=false", 1))
@@ -82,38 +81,13 @@ func testConnectionsThatCountChangedRowsAreRefused(t *testing.T, engine jobstest
 	}
 }
 
-func TestTheProbeFindsTheMode(t *testing.T) {
-	for engine, want := range map[jobstest.Engine]tables.Mode{jobstest.SQLite: tables.Skip,
-		jobstest.MariaDB: tables.Skip, jobstest.MySQL: tables.Skip, jobstest.PostgreSQL: tables.Skip} {
-		db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
-		s := open1(t, db, tables.Options{Registry: tablestest.Registry()})
-		if s.Describe().Mode != want {
-			t.Errorf("%s: mode %s, want %s", engine, s.Describe().Mode, want)
-		}
-		if engine == jobstest.SQLite {
-			continue
-		}
-		// A server that takes the words and no lock, or does not know them.
-		for _, lie := range []string{"", " FOR UPDATE NONSENSE"} {
-			s.tables.Dialect.SkipLocked = lie
-			if s.skips(context.Background()) {
-				t.Errorf("%s: the probe believes %q", engine, lie)
-			}
-		}
-		if n, err := s.tables.Exec(context.Background(), s.tables.DB, "DELETE FROM cmsjobs_control_signals WHERE "+
-			"name LIKE 'probe/%'"); n != 0 || err != nil {
-			t.Errorf("%s: the probe left %d rows, %v", engine, n, err)
-		}
-	}
-}
-
 // A table whose engine knows no transactions is worked row by row.
 func TestAnEngineWithoutTransactions(t *testing.T) {
 	jobstest.EachMySQL(t, testAnEngineWithoutTransactions)
 }
 
 func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
-	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Auto}
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 	db := v.Database(t)
 	db.MustExec("ALTER TABLE jobs MODIFY queue VARCHAR(100) NOT NULL, ENGINE = MyISAM")
 	var name, enforced string
@@ -123,7 +97,7 @@ func testAnEngineWithoutTransactions(t *testing.T, engine jobstest.Engine) {
 		return
 	}
 	f := openFixture(t, v, db)
-	if d := f.Describe(); d.Mode != tables.CAS || d.Transactional {
+	if d := f.Describe(); d.Transactional {
 		t.Errorf("%+v", d)
 	}
 	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`))
@@ -184,7 +158,7 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 	for _, strict := range []string{"STRICT_TRANS_TABLES", ""} {
 		for column, limit := range map[string]int{"TINYINT UNSIGNED": 255, "SMALLINT UNSIGNED": 65535} {
 			t.Run(column+strict, func(t *testing.T) {
-				v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+				v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 				db := v.Database(t)
 				db.MustExec("ALTER TABLE jobs MODIFY attempts " + column + " NOT NULL")
 				db.SetMaxOpenConns(1)
@@ -216,7 +190,7 @@ func testAttemptsColumns(t *testing.T, engine jobstest.Engine) {
 // The clock of a worker's host decides nothing.
 func TestTheDatabasesClockDecides(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
-		db := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}.Database(t)
+		db := tablestest.Variant{Engine: engine, Layout: tables.Stock}.Database(t)
 		s := open1(t, db, tables.Options{Registry: tablestest.Registry(), Clock: func() time.Time {
 			return time.Now().Add(48 * time.Hour)
 		}})
@@ -241,7 +215,7 @@ func TestAPHPWorkerRespectsOurLease(t *testing.T) {
 }
 
 func testAPHPWorkerRespectsOurLease(t *testing.T, engine jobstest.Engine) {
-	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 	db := v.Database(t)
 	s := open1(t, db, tables.Options{Registry: tablestest.Registry()})
 	ctx := context.Background()
@@ -312,7 +286,7 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 	ctx := context.Background()
 	for _, v := range []tablestest.Variant{{Layout: tables.Stock}, {Layout: tables.Stock, Indexed: true},
 		{Layout: tables.Extended}, {Layout: tables.Extended, Old: true}} {
-		v.Engine, v.Mode = engine, tables.Skip
+		v.Engine = engine
 		t.Run(v.String(), func(t *testing.T) {
 			db := v.Database(t)
 			if v.Old { // the specification's own indexes only
@@ -348,8 +322,8 @@ func testAClaimNeitherSortsNorLocksTheQueue(t *testing.T, engine jobstest.Engine
 			if err != nil || len(found) != 20 {
 				t.Fatal(len(found), err)
 			}
-			if free, err := f.recheck(ctx, x, found, f.tables.Dialect.SkipLocked); err != nil || len(free) != 20 {
-				t.Fatal(len(free), err)
+			if err := f.compareAndSet(ctx, x, found, f.tables.LeaseMark(f.Clock.Now().Unix(), 30), "w/00"); err != nil {
+				t.Fatal(err)
 			}
 			var connection, locked int
 			if _, err := f.tables.QueryRow(ctx, x, []any{&connection}, "SELECT CONNECTION_ID()"); err != nil {

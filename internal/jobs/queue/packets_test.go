@@ -28,15 +28,14 @@ func (f *fixture) proxied(t *testing.T) *jobstest.Proxy {
 	}
 	t.Cleanup(func() { db.Close() })
 	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(),
-		Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
+		DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 	return proxy
 }
 
 // Each thing that a worker does takes MySQL no more round trips than MariaDB, and
 // the end of runs takes one.
 func TestMySQLTakesNoMoreRoundTripsThanMariaDB(t *testing.T) {
-	for _, v := range []tablestest.Variant{{Layout: tables.Stock, Mode: tables.Skip},
-		{Layout: tables.Extended, Mode: tables.CAS}} {
+	for _, v := range []tablestest.Variant{{Layout: tables.Stock}, {Layout: tables.Extended}} {
 		taken := map[jobstest.Engine]map[string]int64{}
 		for _, v.Engine = range jobstest.MySQLs() {
 			t.Run(v.String(), func(t *testing.T) { taken[v.Engine] = openFixture(t, v, v.Database(t)).roundTrips(t) })
@@ -65,7 +64,7 @@ func (f *fixture) roundTrips(t *testing.T) map[string]int64 {
 		taken[what] = proxy.Commands() - before
 	}
 	f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`), tablestest.Job(`3`))
-	held := f.claimOnce(t, 1)
+	held := f.claimAhead()
 	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	held, _ = f.relay(tablestest.End(held[0], jobs.Completed)) // what is asked once is asked
@@ -135,7 +134,7 @@ func (f *fixture) claimOnce(t *testing.T, limit int) []jobs.Claimed {
 // it remains, no lock is held, and the next settlement writes it once.
 func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
-		v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+		v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 		f := openFixture(t, v, v.Database(t))
 		for _, table := range []string{"cmsjobs_runs", "cmsjobs_unique"} {
 			t.Run(table, func(t *testing.T) {
@@ -180,7 +179,7 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 // lock: its outcome is unclear, and written again it is there once.
 func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
-		v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+		v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 		f := openFixture(t, v, v.Database(t))
 		for _, kill := range []string{"KILL QUERY", "KILL"} {
 			t.Run(kill, func(t *testing.T) {
@@ -226,7 +225,7 @@ func (a answering) Send(context.Context, *sqlx.DB, []string, []any) ([]int64, er
 
 // Where a packet cannot be sent, now or ever, jobs are settled all the same.
 func TestWithoutPacketsJobsAreSettled(t *testing.T) {
-	v := tablestest.Variant{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.Skip}
+	v := tablestest.Variant{Engine: jobstest.MySQL, Layout: tables.Stock}
 	f := openFixture(t, v, v.Database(t))
 	settled := func(t *testing.T) {
 		t.Helper()
@@ -259,7 +258,7 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 		own := f.Store
 		defer func() { f.setStore(own) }()
 		f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(),
-			Mode: tables.Skip, DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
+			DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 		settled(t)
 		if n := database.PacketsOf(db).DB.Stats().OpenConnections; n != 0 || f.oneStatement.Load() {
 			t.Errorf("%d connections beside the two", n)
@@ -277,13 +276,13 @@ func TestWithoutPacketsJobsAreSettled(t *testing.T) {
 // The packets' connection is one of those that the database may have, and closes
 // with it; no other takes a second statement.
 func TestPacketsKeepToTheirConnection(t *testing.T) {
-	v := tablestest.Variant{Engine: jobstest.MySQL, Layout: tables.Stock, Mode: tables.Skip}
+	v := tablestest.Variant{Engine: jobstest.MySQL, Layout: tables.Stock}
 	f := openFixture(t, v, v.Database(t))
 	db, err := database.Connect(bg, database.ConnectOptions{DSN: f.DB.DSN, MaxConnections: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(), Mode: tables.Skip,
+	f.setStore(open1(t, &jobstest.Database{DB: db}, tables.Options{Registry: tablestest.Registry(),
 		DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed}))
 	f.MustEnqueue(tablestest.Job(`1`))
 	f.MustSettle(tablestest.End(f.MustClaim(1)[0], jobs.Completed))

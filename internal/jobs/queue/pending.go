@@ -17,6 +17,8 @@ const (
 	// pendingRest is when a row is tried again that could not be claimed in the
 	// second that was expected: the database counts whole seconds.
 	pendingRest = 500 * time.Millisecond
+	// releasedTries is how often a row that this process released is read.
+	releasedTries = 4
 	// pendingMost bounds the time between two searches.
 	pendingMost = 30 * time.Second
 	// maxDueTogether bounds how many rows are read together.
@@ -26,14 +28,14 @@ const (
 // claimFallenDue takes pending rows whose time has come.
 func (c *claim) claimFallenDue(ctx context.Context, l *scanCursor) error {
 	delayed := c.s.takeDelays(l.queue)
-	if c.s.tables.Layout.Name() != tables.Stock || !l.long {
-		return nil // an index or the next rescan finds them
+	if c.s.tables.Layout.Name() != tables.Stock {
+		return nil // an index finds them
 	}
 	p := &l.pending
-	for id, at := range delayed {
-		p.add(id, at)
+	for id, at := range delayed { // not for ever: another process may have it by then
+		p.add(id, falls{at: at, tries: releasedTries})
 	}
-	if !c.s.tables.Options.Clock().Before(p.next) {
+	if l.long && !c.s.tables.Options.Clock().Before(p.next) {
 		if err := c.search(ctx, l); err != nil {
 			return err
 		}
@@ -58,20 +60,20 @@ func (c *claim) claimFallenDue(ctx context.Context, l *scanCursor) error {
 	return err
 }
 
-func (p *pending) add(id int64, at time.Time) {
+// add remembers a row, where there is space for it.
+func (p *pending) add(id int64, x falls) bool {
 	if p.due == nil {
 		p.due = map[int64]falls{}
 	}
-	if len(p.due) < 2*maxPending {
-		p.due[id] = falls{at: at}
+	if len(p.due) >= 2*maxPending {
+		return false
 	}
+	p.due[id] = x
+	return true
 }
 
-// anyDue says that a search, or a look at some row, is due.
+// anyDue says that a look at some row is due.
 func (p *pending) anyDue(now time.Time) bool {
-	if !now.Before(p.next) {
-		return true
-	}
 	for _, x := range p.due {
 		if !now.Before(x.at) {
 			return true
@@ -92,10 +94,12 @@ func (p *pending) takeDue(now time.Time) []int64 {
 	slices.Sort(ids)
 	ids = ids[:min(len(ids), maxDueTogether)]
 	for _, id := range ids {
-		if p.due[id].once {
+		if x := p.due[id]; x.tries == 1 || x.missing == 1 {
 			delete(p.due, id)
+		} else if x.missing > 0 {
+			p.due[id] = falls{at: now.Add(missingTries[len(missingTries)-x.missing+1]), missing: x.missing - 1}
 		} else {
-			p.due[id] = falls{at: now.Add(pendingRest)}
+			p.due[id] = falls{at: now.Add(pendingRest), tries: max(x.tries-1, 0)}
 		}
 	}
 	return ids
@@ -134,8 +138,10 @@ func (c *claim) search(ctx context.Context, l *scanCursor) error {
 	done := s.tables.Options.Clock()
 	p.near = len(found) == maxPending
 	for id, x := range p.due {
-		if _, still := found[id]; !still && !x.once && len(found) < 2*maxPending {
-			found[id] = falls{done, true}
+		if x.missing > 0 || x.tries > 0 {
+			found[id] = x
+		} else if _, still := found[id]; !still && len(found) < 2*maxPending {
+			found[id] = falls{at: done, tries: 1}
 		}
 	}
 	p.due, p.next = found, done.Add(min(max(rescanShare*done.Sub(begun), rescanInterval), pendingMost))
@@ -157,12 +163,14 @@ const (
 func (s *Store) noteDelays(ends []pendingSettlement) {
 	now := s.tables.Options.Clock()
 	for _, e := range ends {
-		if e.gone() || e.Delay <= 0 {
+		if e.gone() {
 			continue
 		}
 		queue, at := e.Claimed.Job.Queue, now.Add(time.Duration(tables.WholeSeconds(e.Delay))*time.Second)
 		s.noteDelay(queue, e.Claimed.Lease.ID, at)
-		s.wakeAt(queue, at)
+		if e.Delay > 0 {
+			s.wakeAt(queue, at)
+		}
 	}
 }
 

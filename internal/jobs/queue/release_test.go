@@ -28,7 +28,7 @@ func TestALeaseIsNotTakenForTheOneBeforeIt(t *testing.T) {
 
 func claimedWithinASecond(f *fixture, early bool) {
 	at := time.Now().Truncate(time.Second)
-	o := tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode, Clock: f.Clock.Elapsed,
+	o := tables.Options{Registry: tablestest.Registry(), Clock: f.Clock.Elapsed,
 		DatabaseClock: func() time.Time { return at }}
 	first, second := open1(f.T, f.DB, o), open1(f.T, f.DB, o)
 	f.setStore(first)

@@ -2,6 +2,8 @@ package queue
 
 import (
 	"context"
+	"fmt"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -18,9 +20,6 @@ const (
 	smallPage    = 20
 	largePage    = 2000
 	wholePayload = 4 << 10
-	// claimsAhead is for how many claims like itself a claim reads candidates,
-	// maxAhead how many these are at most.
-	claimsAhead, maxAhead = 8, 256
 )
 
 // read makes the next page larger where this one held nothing to take.
@@ -35,22 +34,14 @@ func (p *pageSize) read(took bool) {
 // page reads a page; more says that rows may stand behind it. It ends before a
 // payload that was not read whole; where one stands first, the page is small.
 func (c *claim) page(
-	ctx context.Context, size *pageSize, looking func(limit int) tables.CandidateQuery,
+	ctx context.Context, q tables.Tx, size *pageSize, least int, looking func(limit int) tables.CandidateQuery,
 ) (x prefetched, more bool, err error) {
-	return c.pageOf(ctx, size, max(int(*size), min(claimsAhead*c.want(), maxAhead)), looking)
-}
-
-// pageOf reads a page of so many rows, or of as many as the claim wants.
-func (c *claim) pageOf(
-	ctx context.Context, size *pageSize, rows int, looking func(limit int) tables.CandidateQuery,
-) (x prefetched, more bool, err error) {
-	least := max(c.want(), smallPage)
-	l := looking(max(least, rows))
-	if l.Limit > least {
+	l := looking(max(least, int(*size)))
+	if l.Limit > max(c.want(), smallPage) {
 		l.Whole = wholePayload
 	}
 	x.read = c.s.tables.Options.Clock()
-	if x.rows, x.now, err = c.s.tables.ReadCandidates(ctx, c.s.tables.DB, l); err != nil {
+	if x.rows, x.now, err = c.s.tables.ReadCandidates(ctx, q, l); err != nil {
 		return x, false, err
 	}
 	if l.Whole == 0 {
@@ -59,7 +50,7 @@ func (c *claim) pageOf(
 	for i, row := range x.rows {
 		if row.Size > wholePayload && row.Size <= tables.Oversize {
 			if *size = 0; i == 0 {
-				return c.pageOf(ctx, size, 0, looking)
+				return c.page(ctx, q, size, max(c.want(), 1), looking)
 			}
 			x.rows = x.rows[:i]
 			return x, true, nil
@@ -71,14 +62,21 @@ func (c *claim) pageOf(
 // rescan looks for rows that appeared below the low-water mark. whole says that
 // the rescan saw every row, so that a look above the mark is not needed.
 func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err error) {
+	now := c.s.tables.Options.Clock()
 	if !l.rescanning {
-		if c.s.tables.Options.Clock().Before(l.next) || (l.lowWater == tables.RowPosition{} && !l.exhausted) {
+		if now.Before(l.next) {
 			return false, nil
 		}
-		l.beginRescan(l.lowWater)
-		if l.exhausted {
-			l.rescanEnd = tables.RowPosition{}
+		end := l.undisturbed(now)
+		if l.exhausted && now.Sub(l.exhaustedAt) >= undisturbedAge && now.Sub(l.sightedAt) >= undisturbedAge {
+			end = tables.RowPosition{}
+		} else if (end == tables.RowPosition{}) {
+			return false, nil
 		}
+		if ours, err := c.isRescanner(ctx, l, now); err != nil || !ours {
+			return false, err
+		}
+		l.beginRescan(end)
 	}
 	for range maxRescanPages {
 		done, err := c.rescanNext(ctx, l)
@@ -86,11 +84,51 @@ func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err erro
 			return done && l.rescanEnd == tables.RowPosition{}, err
 		}
 		if c.want() <= 0 || c.stopped {
-			return false, nil
+			return false, c.endTurn(ctx, l, now)
 		}
 	}
 	l.long, c.unseen = true, true
 	return false, nil
+}
+
+// rescanTurn is how long a process is the only one that rescans, unless it goes on:
+// one look for what appeared before the cursor is enough for the fleet.
+const rescanTurn = 3 * time.Second
+
+// isRescanner says that it is this process's turn to rescan. It goes on for as long
+// as the process claims; after that another one takes over.
+func (c *claim) isRescanner(ctx context.Context, l *scanCursor, now time.Time) (bool, error) {
+	if now.Before(l.rescansTo) {
+		return true, nil
+	}
+	s, clock := c.s, c.s.tables.MillisNow()
+	n, err := s.tables.Exec(ctx, s.tables.OwnDB,
+		fmt.Sprintf("UPDATE cmsjobs_cursors SET rescanner = ?, rescan_until = "+
+			"%s + %d WHERE name = ? AND (rescanner = ? OR rescan_until <= %s OR rescan_until > %s + %d)", clock,
+			rescanTurn.Milliseconds(), clock, clock, 2*rescanTurn.Milliseconds()), s.name, l.name, s.name)
+	if err != nil {
+		return false, fmt.Errorf("asking whose turn it is to look for jobs that came back: %w", err)
+	}
+	if n == 1 {
+		l.rescansTo = now.Add(rescanTurn / 2)
+		return true, nil
+	}
+	l.next = now.Add(rescanTurn / 2)
+	return false, nil
+}
+
+// endTurn lets another process rescan where this one leaves jobs that it has no slot
+// for.
+func (c *claim) endTurn(ctx context.Context, l *scanCursor, now time.Time) error {
+	if !now.Before(l.rescansTo) {
+		return nil
+	}
+	l.rescansTo = now
+	if _, err := c.s.tables.Exec(ctx, c.s.tables.OwnDB, "UPDATE cmsjobs_cursors SET rescan_until = "+
+		c.s.tables.MillisNow()+" WHERE name = ? AND rescanner = ?", l.name, c.s.name); err != nil {
+		return fmt.Errorf("letting another process look for jobs that came back: %w", err)
+	}
+	return nil
 }
 
 func (l *scanCursor) beginRescan(end tables.RowPosition) {
@@ -108,16 +146,23 @@ func (c *claim) rescanNext(ctx context.Context, l *scanCursor) (done bool, err e
 	more := len(x.rows) > 0
 	if !more {
 		begun := c.s.tables.Options.Clock()
-		if x, more, err = c.page(ctx, &l.rescanPage, func(limit int) tables.CandidateQuery {
-			return c.s.between(l, l.rescan, l.rescanEnd, state, limit)
-		}); err != nil {
+		if x, more, err = c.page(ctx, c.s.tables.DB, &l.rescanPage, max(c.want(), smallPage),
+			func(limit int) tables.CandidateQuery {
+				return c.s.between(l, l.rescan, l.rescanEnd, state, limit)
+			}); err != nil {
 			return false, err
 		}
 		l.cost += c.s.tables.Options.Clock().Sub(begun)
 		l.pages++
+		if back, err := c.readAgain(ctx, l, x); err != nil || back {
+			return back, err
+		}
 	}
 	before := len(c.taken)
 	passed, err := c.process(ctx, l.queue, x.rows, x.now)
+	if err == nil && len(c.taken) > before {
+		err = c.noteAhead(ctx, l, prefetched{rows: x.rows[:passed], now: x.now})
+	}
 	if err != nil {
 		return false, err
 	}

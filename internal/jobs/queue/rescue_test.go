@@ -35,7 +35,7 @@ func (f *fixture) rescued(s *Store) (n int, err error) {
 func TestNothingIsRescuedWhileWritesFail(t *testing.T) {
 	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		t.Run(string(layout), func(t *testing.T) {
-			v := tablestest.Variant{Engine: jobstest.SQLite, Layout: layout, Mode: tables.Skip}
+			v := tablestest.Variant{Engine: jobstest.SQLite, Layout: layout}
 			f := openFixture(t, v, v.Database(t))
 			f.MustEnqueue(tablestest.Job(`1`))
 			f.MustClaim(1)
@@ -46,7 +46,6 @@ func TestNothingIsRescuedWhileWritesFail(t *testing.T) {
 			defer full.Close()
 			full.SetMaxOpenConns(1) // the limit is a connection's
 			other := open1(t, &jobstest.Database{DB: full}, tables.Options{Registry: tablestest.Registry(),
-				Mode:          tables.Skip,
 				DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed})
 			if _, err := other.Claim(t.Context(), askMany); err != nil { // it has prepared what it needs
 				t.Fatal(err)
@@ -83,7 +82,7 @@ func TestNothingIsRescuedBecauseTheDatabasesClockJumped(t *testing.T) {
 			f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
 			held := f.MustClaim(2)
 			ahead := time.Duration(0)
-			other := open1(t, f.DB, tables.Options{Registry: tablestest.Registry(), Mode: f.Variant.Mode,
+			other := open1(t, f.DB, tables.Options{Registry: tablestest.Registry(),
 				DatabaseClock: f.Clock.Now, Clock: f.Clock.Elapsed,
 				Monotonic: func() time.Time { return time.Now().Add(ahead) }})
 			if n, err := f.rescued(other); n != 0 || err != nil {

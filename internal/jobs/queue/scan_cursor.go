@@ -60,18 +60,19 @@ func (s *Store) noteEmpty(queue string, look emptyLook) {
 	s.emptied[queue] = look
 }
 
-// takePrefetched returns prefetched candidates, once. It returns none where other
-// claimers are expected, which would have taken them.
+// takePrefetched returns prefetched candidates, once.
 func (c *claim) takePrefetched(from *prefetched) prefetched {
 	x := *from
 	*from = prefetched{}
-	if age := c.s.tables.Options.Clock().Sub(x.read); c.s.contended > 0 || age < 0 || age > prefetchTTL {
+	if age := c.s.tables.Options.Clock().Sub(x.read); age < 0 || age > prefetchTTL {
 		return prefetched{}
 	}
 	return x
 }
 
-func (x prefetched) without(passed int) prefetched { return prefetched{x.rows[passed:], x.now, x.read} }
+func (x prefetched) without(passed int) prefetched {
+	return prefetched{rows: x.rows[passed:], now: x.now, read: x.read}
+}
 
 // between looks at rows of a scan cursor between two positions.
 func (s *Store) between(l *scanCursor, from, to tables.RowPosition, state string, limit int) tables.CandidateQuery {
@@ -89,7 +90,7 @@ func (s *Store) cursorOf(queue string, priority int) *scanCursor {
 		if len(s.cursors) > 1000 { // a program gives each job another priority
 			clear(s.cursors)
 		}
-		s.cursors[key] = &scanCursor{queue: queue, priority: priority,
+		s.cursors[key] = &scanCursor{queue: queue, priority: priority, name: s.cursorName(key),
 			next: s.tables.Options.Clock().Add(rescanInterval)}
 	}
 	return s.cursors[key]

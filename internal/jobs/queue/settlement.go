@@ -50,6 +50,11 @@ type next struct {
 	rows  []*tables.Candidate
 	until int64
 	won   []*tables.Candidate // of rows: usually all; none where another worker was faster with one
+	// chosen are the rows, also when the claim is dropped; block is where they come
+	// from, of cursor.
+	chosen []*tables.Candidate
+	block  prefetched
+	cursor *scanCursor
 }
 
 // wonAll notes that the claim got every row.

@@ -12,15 +12,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
-// variants are all shapes of tables with both modes of claiming.
+// variants are all shapes of tables.
 func variants() []tablestest.Variant {
 	var list []tablestest.Variant
 	for _, engine := range jobstest.Engines() {
-		for _, mode := range []tables.Mode{tables.Skip, tables.CAS} {
-			list = append(list, tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: mode},
-				tablestest.Variant{Engine: engine, Layout: tables.Extended, Mode: mode},
-				tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: mode, Indexed: true})
-		}
+		list = append(list, tablestest.Variant{Engine: engine, Layout: tables.Stock},
+			tablestest.Variant{Engine: engine, Layout: tables.Extended},
+			tablestest.Variant{Engine: engine, Layout: tables.Stock, Indexed: true})
 		list = append(list, tablestest.WallClock(engine)...)
 	}
 	return list

@@ -42,13 +42,13 @@ func newStream(t *testing.T, engine jobstest.Engine) *stream {
 	if err := migrations.Up(context.Background(), db); err != nil {
 		t.Fatal(err)
 	}
-	v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.Skip}
+	v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 	d := &jobstest.Database{Engine: v.Engine, Driver: db.DriverName(), DSN: server.MySQLDSN("flow"), DB: db}
 	if _, err := tables.CreateTables(bg, db, v.Layout, ""); err != nil {
 		t.Fatal(err)
 	}
 	f := &fixture{Fixture: &tablestest.Fixture{T: t, Variant: v, DB: d, Clock: &tablestest.Clock{}}}
-	f.setStore(open1(t, d, tables.Options{Registry: tablestest.Registry(), Mode: v.Mode}))
+	f.setStore(open1(t, d, tables.Options{Registry: tablestest.Registry()}))
 	f.Tables = f.tables
 	return &stream{fixture: f}
 }

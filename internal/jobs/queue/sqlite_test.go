@@ -59,7 +59,7 @@ func TestManyOpenAFreshSQLiteDatabaseAtOnce(t *testing.T) {
 // A settlement asks for the store's lock inside of its transaction, for which
 // a claim of a limited type waits on SQLite: the claim may not hold the lock.
 func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
-	v := tablestest.Variant{Engine: jobstest.SQLite, Layout: tables.Stock, Mode: tables.CAS}
+	v := tablestest.Variant{Engine: jobstest.SQLite, Layout: tables.Stock}
 	f := openFixture(t, v, v.Database(t))
 	ctx := context.Background()
 	settling, err := f.DB.DB.BeginTxx(ctx, nil) // SQLite's one writer

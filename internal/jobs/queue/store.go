@@ -17,17 +17,16 @@ import (
 // Store is the queue. It is safe for concurrent use.
 type Store struct {
 	tables *tables.Tables
-	mode   tables.Mode
+	name   string // of this store among all processes, at random
 
 	// claiming lets one claimer in at a time. The fields below it are its own.
-	claiming  chan struct{}
-	cursors   map[scanCursorKey]*scanCursor
-	classes   map[string]*classes
-	emptied   map[string]emptyLook // by queue: see seenEmpty
-	deferred  map[string][]int64
-	inDoubt   map[int64]inDoubtClaim // unclear claims, by row: see in_doubt.go
-	contended int                    // claims for which others are expected: see claimWithLock
-	permits   map[string]int         // types whose permit rows were made
+	claiming chan struct{}
+	cursors  map[scanCursorKey]*scanCursor
+	classes  map[string]*classes
+	emptied  map[string]emptyLook // by queue: see seenEmpty
+	deferred map[string][]int64
+	inDoubt  map[int64]inDoubtClaim // unclear claims, by row: see in_doubt.go
+	permits  map[string]int         // types whose permit rows were made
 
 	compound     database.Compound
 	oneStatement atomic.Bool // a plain settlement may be one: see settle_plain.go
@@ -55,15 +54,21 @@ type Store struct {
 type scanCursor struct {
 	queue    string
 	priority int
+	name     string // of the fleet's cursor: see cursorName
 
-	lowWater  tables.RowPosition
-	exhausted bool // the last look above the mark found nothing more
+	lowWater    tables.RowPosition // the fleet's cursor, when this process last saw it
+	blockEnd    tables.RowPosition // of the block that fromHead is the rest of
+	exhausted   bool               // the last look above the mark found nothing more
+	exhaustedAt time.Time          // of Options.Clock
+	sightings   []cursorSighting   // of the mark, the oldest first: see undisturbed
+	sightedAt   time.Time          // of Options.Clock: when it moved last, as far as was seen
 
 	rescanning bool
 	rescan     tables.RowPosition // how far this rescan is
 	rescanEnd  tables.RowPosition // zero: to the end
 	cost       time.Duration
 	next       time.Time // of Options.Clock: no rescan before it
+	rescansTo  time.Time // of Options.Clock: until then this process is the rescanner for sure
 	pages      int       // that this rescan has read
 
 	headPage, rescanPage pageSize
@@ -85,6 +90,15 @@ type prefetched struct {
 	rows []*tables.Candidate
 	now  int64     // of the database, when they were read
 	read time.Time // of Options.Clock
+	// failed says that a claim of them beside an end failed: only a claim by itself,
+	// which asks what is taken, tries them again.
+	failed bool
+}
+
+// cursorSighting is where the fleet's cursor was at a time.
+type cursorSighting struct {
+	at  time.Time // of Options.Clock
+	pos tables.RowPosition
 }
 
 type scanCursorKey struct {
@@ -123,8 +137,13 @@ type pending struct {
 
 // falls is when a row may be claimed.
 type falls struct {
-	at   time.Time // of Options.Clock
-	once bool      // it is pending no more: it is read once more and then forgotten
+	at time.Time // of Options.Clock
+	// tries counts how often it is read yet, pendingRest apart, and then forgotten; 0
+	// means until a search says that it is pending no more.
+	tries int
+	// missing counts how often a row that was not there is looked for yet: see
+	// missingTries.
+	missing int
 }
 
 // delays are what this process knows of jobs that it released to run later.

@@ -15,7 +15,7 @@ import (
 func TestTickedKnowsTheSchedulesJobs(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
-			v := tablestest.Variant{Engine: engine, Layout: tables.Stock, Mode: tables.CAS}
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 			f := openFixture(t, v, v.Database(t))
 			now := time.Now()
 			f.tables.Options.DatabaseClock = func() time.Time { return now }

@@ -3,10 +3,10 @@ package schedule
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // nextShown is how many coming ticks people see.
@@ -84,7 +84,7 @@ func (s *Scheduler) RunSchedule(ctx context.Context, name string) (jobs.Receipt,
 	record := jobs.TickRecord{Entry: name, Tick: now, At: now, Outcome: "manual", Note: "run by hand"}
 	receipt, won, err := s.c.Ticker.TakeTick(ctx, record, &e.Job)
 	if err == nil && !won {
-		err = fmt.Errorf("%s was run by somebody else at this moment: %w", name, jobs.ErrConflict)
+		err = phrase.Errorf("%s was run by somebody else at this moment: %w", name, jobs.ErrConflict)
 	}
 	return receipt, err
 }
@@ -105,7 +105,7 @@ func (s *Scheduler) ChangeSchedule(ctx context.Context, name string, change jobs
 	c := changes[name]
 	if change.Cron != nil {
 		if _, err := ParseCalendar(*change.Cron); err != nil {
-			return errors.Join(jobs.ErrInvalid, err)
+			return jobs.Invalid(err)
 		}
 		c.Cron = change.Cron
 	}
@@ -115,7 +115,7 @@ func (s *Scheduler) ChangeSchedule(ctx context.Context, name string, change jobs
 	if len(change.Data) > 0 {
 		var object map[string]any
 		if err := json.Unmarshal(change.Data, &object); err != nil {
-			return fmt.Errorf("the payload of %s must be a JSON object: %w", name, errors.Join(jobs.ErrInvalid, err))
+			return jobs.Invalid(phrase.Errorf("the payload of %s must be a JSON object: %w", name, err))
 		}
 		c.Data = change.Data
 	}

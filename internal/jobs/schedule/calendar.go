@@ -1,10 +1,11 @@
 package schedule
 
 import (
-	"fmt"
 	"time"
 
 	"github.com/robfig/cron/v3"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Calendar says at which moments an entry is due.
@@ -18,18 +19,18 @@ type Calendar struct {
 func ParseCalendar(expression string) (Calendar, error) {
 	parsed, err := cron.ParseStandard(expression)
 	if err != nil {
-		return Calendar{}, fmt.Errorf("%q is no cron expression: %w", expression, err)
+		return Calendar{}, phrase.Errorf("%q is no cron expression: %w", expression, err)
 	}
 	switch s := parsed.(type) {
 	case cron.ConstantDelaySchedule:
 		return Calendar{every: s.Delay}, nil
 	case *cron.SpecSchedule:
 		if s.Location != time.Local {
-			return Calendar{}, fmt.Errorf("%q names a zone: set schedule.zone instead", expression)
+			return Calendar{}, phrase.Errorf("%q names a zone: set schedule.zone instead", expression)
 		}
 		return Calendar{fields: s}, nil
 	}
-	return Calendar{}, fmt.Errorf("%q is no cron expression that can be used here", expression)
+	return Calendar{}, phrase.Errorf("%q is no cron expression that can be used here", expression)
 }
 
 // horizon is how far Next looks: 29 February on a certain weekday comes within

@@ -53,8 +53,7 @@ func (w *world) store(t testing.TB) *queue.Store {
 	t.Helper()
 	r := jobs.NewRegistry()
 	jobs.Handle(r, w.jobType, func(context.Context, jobs.Job, map[string]string) error { return nil })
-	s, err := queue.Open(context.Background(), w.db.DB, tables.Options{Registry: r, DatabaseClock: w.now,
-		Mode: tables.CAS})
+	s, err := queue.Open(context.Background(), w.db.DB, tables.Options{Registry: r, DatabaseClock: w.now})
 	if err != nil {
 		t.Fatal(err)
 	}

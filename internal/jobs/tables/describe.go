@@ -5,7 +5,6 @@ type Description struct {
 	Database      string   `json:"database"` // mysql, postgres, sqlite
 	Server        string   `json:"server"`   // the server's own version text
 	Layout        Layout   `json:"layout"`
-	Mode          Mode     `json:"mode"`
 	Table         string   `json:"table"`
 	Times         string   `json:"times"` // "unix seconds" or "wall clock"
 	AttemptsLimit int      `json:"attemptsLimit,omitempty"`

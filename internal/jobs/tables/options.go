@@ -11,19 +11,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Mode is how rows are taken.
-type Mode string
-
-// The claim modes.
-const (
-	// Auto probes the server and takes Skip where SKIP LOCKED does what it says.
-	Auto Mode = "auto"
-	// Skip locks the candidates by primary key with SKIP LOCKED.
-	Skip Mode = "skip"
-	// CAS changes candidates on the condition that they are as they were read.
-	CAS Mode = "cas"
-)
-
 // Options say which tables a Store works on. Zero fields mean the defaults
 // that are named.
 type Options struct {
@@ -40,7 +27,6 @@ type Options struct {
 	OwnQueues []string
 	// Connection is written to failed_jobs.connection: "database".
 	Connection string
-	Mode       Mode
 	// RetryAfter must equal the CMS's DB_QUEUE_RETRY_AFTER: 90 s. Every worker
 	// on one table must use the same.
 	RetryAfter time.Duration
@@ -70,7 +56,7 @@ type Options struct {
 func (o *Options) defaults() {
 	o.Table, o.FailedTable = cmp.Or(o.Table, "jobs"), cmp.Or(o.FailedTable, "failed_jobs")
 	o.DefaultQueue, o.Connection = cmp.Or(o.DefaultQueue, "default"), cmp.Or(o.Connection, "database")
-	o.Mode, o.RetryAfter = cmp.Or(o.Mode, Auto), cmp.Or(o.RetryAfter, 90*time.Second)
+	o.RetryAfter = cmp.Or(o.RetryAfter, 90*time.Second)
 	o.KeepData = cmp.Or(o.KeepData, 4096)
 	if o.OwnQueues == nil {
 		o.OwnQueues = []string{"cmsjobs"}

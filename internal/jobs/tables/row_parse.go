@@ -54,7 +54,7 @@ func (s *Tables) Claimable(queue string, c *Candidate) bool {
 		c.Fault = fmt.Errorf("%w: it has %d bytes, %d are allowed; put large things into a file and name it",
 			ErrOversize, c.Size, jobs.MaxPayload)
 	} else if e, origin, err = jobs.Parse(c.Payload, s.Known); origin != jobs.Ours {
-		if !s.Owns(origin, e.Type, c.Name, queue) {
+		if !s.Owns(s.Known, origin, e.Type, c.Name, queue) {
 			return false
 		}
 		if e.Type = c.Name; origin == jobs.Malformed {
@@ -66,8 +66,8 @@ func (s *Tables) Claimable(queue string, c *Candidate) bool {
 }
 
 // Owns says whether a row is ours by what its payload is and names, and by its
-// name column, which extended rows have.
-func (s *Tables) Owns(origin jobs.Origin, kind, name, queue string) bool {
+// name column, which extended rows have. known says which types are.
+func (s *Tables) Owns(known func(string) bool, origin jobs.Origin, kind, name, queue string) bool {
 	switch origin {
 	case jobs.Ours:
 		return true
@@ -75,9 +75,9 @@ func (s *Tables) Owns(origin jobs.Origin, kind, name, queue string) bool {
 		return false
 	case jobs.Malformed:
 		return (s.Layout.Name() == Extended || slices.Contains(s.Options.OwnQueues, queue)) &&
-			(name == "" || s.Known(name))
+			(name == "" || known(name))
 	}
-	return s.Known(kind) || s.Known(name)
+	return known(kind) || known(name)
 }
 
 // complete fills in what the worker gets to see.

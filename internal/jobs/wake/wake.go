@@ -17,10 +17,12 @@ import (
 // Message is what a caller has to say.
 type Message byte
 
-// The two messages.
+// The messages.
 const (
-	Jobs   Message = 'j' // jobs were enqueued
-	Orders Message = 'o' // somebody paused, cancelled, stopped
+	Jobs    Message = 'j' // jobs were enqueued
+	Orders  Message = 'o' // somebody paused, cancelled, stopped
+	Content Message = 'c' // the CMS's content may have changed
+	Watched Message = 'w' // a feed works that reports each change of content
 )
 
 // longest bounds a message: its letter and the name of a queue, which the tables
@@ -36,12 +38,15 @@ func Dir(identity string) string {
 
 // Listener hears calls.
 type Listener struct {
-	jobs, orders chan struct{}
-	arrived      func(queue string)
-	queues       []string
-	conn         *net.UnixConn
-	path         string
-	done         sync.WaitGroup
+	jobs, orders     chan struct{}
+	content, watched chan struct{}
+	arrived          func(queue string)
+	queues           []string
+	named            []string // what calls about content named; guarded by mu
+	mu               sync.Mutex
+	conn             *net.UnixConn
+	path             string
+	done             sync.WaitGroup
 }
 
 // Listen opens a socket in dir. Several listeners may be there at once. Calls
@@ -65,7 +70,8 @@ func Listen(dir string, arrived func(queue string), queues ...string) (*Listener
 	if err != nil {
 		return nil, fmt.Errorf("listening for wake-ups: %w", err)
 	}
-	l := &Listener{jobs: make(chan struct{}, 1), orders: make(chan struct{}, 1), queues: queues, conn: conn, path: path,
+	l := &Listener{jobs: make(chan struct{}, 1), orders: make(chan struct{}, 1),
+		content: make(chan struct{}, 1), watched: make(chan struct{}, 1), queues: queues, conn: conn, path: path,
 		arrived: arrived}
 	l.done.Go(l.hear)
 	return l, nil
@@ -76,6 +82,23 @@ func (l *Listener) Jobs() <-chan struct{} { return l.jobs }
 
 // Orders receives when people gave orders; several calls may come as one.
 func (l *Listener) Orders() <-chan struct{} { return l.orders }
+
+// Content receives when the CMS's content may have changed; several calls may come
+// as one.
+func (l *Listener) Content() <-chan struct{} { return l.content }
+
+// Named takes what the calls about content have named since it was last asked: the first
+// of it, as there may be much.
+func (l *Listener) Named() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	named := l.named
+	l.named = nil
+	return named
+}
+
+// Watched receives while somebody will tell of each change of content.
+func (l *Listener) Watched() <-chan struct{} { return l.watched }
 
 // Close stops listening and removes the socket.
 func (l *Listener) Close() error {
@@ -94,15 +117,44 @@ func (l *Listener) hear() {
 		if n == 0 {
 			continue
 		}
-		if Message(buffer[0]) == Orders {
+		switch Message(buffer[0]) {
+		case Orders:
 			notify(l.orders)
-		} else if queue := string(buffer[1:n]); l.listensTo(queue) {
-			if l.arrived != nil {
-				l.arrived(queue)
-			}
-			notify(l.jobs)
+		case Content:
+			l.hearContent(string(buffer[1:n]))
+		case Watched:
+			notify(l.watched)
+		default:
+			l.hearJobs(string(buffer[1:n]))
 		}
 	}
+}
+
+// mostNamed bounds what is kept of what calls about content name.
+const mostNamed = 100
+
+// hearContent hears that content changed, and maybe which: a line each.
+func (l *Listener) hearContent(about string) {
+	l.mu.Lock()
+	for name := range strings.Lines(about) {
+		name = strings.TrimSuffix(name, "\n")
+		if len(l.named) < mostNamed && !slices.Contains(l.named, name) {
+			l.named = append(l.named, name)
+		}
+	}
+	l.mu.Unlock()
+	notify(l.content)
+}
+
+// hearJobs hears that a queue has jobs.
+func (l *Listener) hearJobs(queue string) {
+	if !l.listensTo(queue) {
+		return
+	}
+	if l.arrived != nil {
+		l.arrived(queue)
+	}
+	notify(l.jobs)
 }
 
 // listensTo says whether jobs of a queue concern the listener; "" is any queue.
@@ -119,10 +171,10 @@ func notify(c chan struct{}) {
 	}
 }
 
-// Call tells every listener in dir, and forgets those that died. queue says which
-// jobs it is about; "" is any queue. It reports how many it reached.
-func Call(dir string, m Message, queue string) int {
-	datagram := append([]byte{byte(m)}, queue...)
+// Call tells every listener in dir, and forgets those that died. about is the queue of
+// the jobs, "" for any; or lines that name content. It reports how many it reached.
+func Call(dir string, m Message, about string) int {
+	datagram := append([]byte{byte(m)}, about...)
 	datagram = datagram[:min(len(datagram), longest)]
 	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
 	if err != nil {

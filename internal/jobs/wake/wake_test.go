@@ -1,8 +1,10 @@
 package wake
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 )
@@ -37,6 +39,33 @@ func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
 		t.Errorf("%d heard after one left, want 1", n)
 	}
 	<-a.Orders()
+}
+
+// A call about content may name it; each is heard once, and a flood is bounded.
+func TestCallsNameContent(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "w")
+	l, err := Listen(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var named []string
+	for i, about := range []string{"posts:1\nposts:2\n", "", "posts:2\n"} {
+		Call(dir, Content, about)
+		<-l.Content()
+		if named = append(named, l.Named()...); i == 0 && !slices.Equal(named, []string{"posts:1", "posts:2"}) {
+			t.Errorf("named %v", named)
+		}
+	}
+	if !slices.Equal(named, []string{"posts:1", "posts:2", "posts:2"}) {
+		t.Errorf("named %v", named)
+	}
+	for i := range 3 * mostNamed {
+		l.hearContent(fmt.Sprintf("posts:%d\nposts:%d\n", i, i))
+	}
+	if n := len(l.Named()); n != mostNamed {
+		t.Errorf("%d names are kept", n)
+	}
 }
 
 func TestADeadListenersSocketIsForgotten(t *testing.T) {

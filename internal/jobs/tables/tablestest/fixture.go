@@ -50,7 +50,8 @@ func Open(t testing.TB, v Variant, db *jobstest.Database) *Fixture {
 	t.Helper()
 	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_runs", "cmsjobs_throughput", "cmsjobs_workers",
 		"cmsjobs_job_logs",
-		"cmsjobs_unique", "cmsjobs_permits", "cmsjobs_paused", "cmsjobs_control_signals", "cmsjobs_cancels"} {
+		"cmsjobs_unique", "cmsjobs_permits", "cmsjobs_cursors", "cmsjobs_paused", "cmsjobs_control_signals",
+		"cmsjobs_cancels"} {
 		db.MustExec("DELETE FROM " + table)
 	}
 	f := &Fixture{T: t, Variant: v, DB: db, Clock: &Clock{}}
@@ -60,7 +61,7 @@ func Open(t testing.TB, v Variant, db *jobstest.Database) *Fixture {
 
 // Options are those of the fixture's tables: another process's store has the same.
 func (f *Fixture) Options() tables.Options {
-	return tables.Options{Registry: Registry(), Mode: f.Variant.Mode, DatabaseClock: f.Clock.Now,
+	return tables.Options{Registry: Registry(), DatabaseClock: f.Clock.Now,
 		Clock: f.Clock.Elapsed}
 }
 
@@ -98,6 +99,7 @@ func (f *Fixture) ClaimBy(q Queue, limit int, queues ...string) []jobs.Claimed {
 			break
 		}
 		f.Clock.Lengths += time.Minute
+		f.DB.MustExec("UPDATE cmsjobs_cursors SET rescan_until = 0") // and it may be anybody's turn
 	}
 	return all
 }

@@ -15,14 +15,13 @@ import (
 type Variant struct {
 	Engine jobstest.Engine
 	Layout tables.Layout
-	Mode   tables.Mode
 	// Indexed adds the offered index; Wall makes the times DATETIME; Old leaves
 	// failed_jobs.uuid out.
 	Indexed, Wall, Old bool
 }
 
 func (v Variant) String() string {
-	name := fmt.Sprintf("%s-%s-%s", v.Engine, v.Layout, v.Mode)
+	name := fmt.Sprintf("%s-%s", v.Engine, v.Layout)
 	for _, option := range []struct {
 		word string
 		on   bool
@@ -37,8 +36,8 @@ func (v Variant) String() string {
 // WallClock are the variants of an engine whose times are wall clocks.
 func WallClock(engine jobstest.Engine) []Variant {
 	return []Variant{
-		{Engine: engine, Layout: tables.Stock, Mode: tables.Auto, Wall: true, Old: true},
-		{Engine: engine, Layout: tables.Stock, Mode: tables.CAS, Wall: true, Indexed: true},
+		{Engine: engine, Layout: tables.Stock, Wall: true, Old: true},
+		{Engine: engine, Layout: tables.Stock, Wall: true, Indexed: true},
 	}
 }
 
@@ -71,8 +70,8 @@ func (v Variant) createTables(t testing.TB, db *jobstest.Database) {
 	if !v.Indexed {
 		return
 	}
-	db.MustExec(open(t, db, tables.Options{Registry: Registry(), Mode: v.Mode}).OfferIndex())
-	if open(t, db, tables.Options{Registry: Registry(), Mode: v.Mode}).Describe().OrderedIndex == "" {
+	db.MustExec(open(t, db, tables.Options{Registry: Registry()}).OfferIndex())
+	if open(t, db, tables.Options{Registry: Registry()}).Describe().OrderedIndex == "" {
 		t.Fatal("the added index is not seen")
 	}
 }

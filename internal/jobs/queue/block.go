@@ -1,0 +1,331 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// All processes read a queue behind one cursor, a row of cmsjobs_cursors. A claim
+// reads a block of candidates behind it, and moves it past them, if it is still
+// where it was: so nobody else has these rows, and nobody tries in vain to claim
+// them. The block belongs to the process for prefetchTTL. What it has not claimed by
+// then, or what it leaves behind when it dies, is found by a rescan.
+//
+// No lock of a process lasts longer than one statement: one that is stopped, or cut
+// off from the server, keeps nobody waiting.
+//
+// The cursor only saves work. Lost, set back or too far, rows are read again, and
+// the compare-and-set of the claim decides whose they are.
+
+// undisturbedAge is how long after the cursor passed a row the row is in no
+// process's block any more.
+const undisturbedAge = prefetchTTL + 50*time.Millisecond
+
+// maxBlock bounds a block, unless the claim itself wants more: what a process has in
+// its block, jobs behind it overtake.
+const maxBlock = 64
+
+// sightingStep is the time between two notes of where the cursor is.
+const sightingStep = 50 * time.Millisecond
+
+// sight notes where the cursor is.
+func (l *scanCursor) sight(pos tables.RowPosition, now time.Time) {
+	if pos != l.lowWater || len(l.sightings) == 0 {
+		l.sightedAt = now
+	}
+	l.lowWater = pos
+	if n := len(l.sightings); n == 0 || now.Sub(l.sightings[n-1].at) >= sightingStep {
+		l.sightings = append(l.sightings, cursorSighting{now, pos})
+	}
+	l.forgetSightings(now)
+}
+
+// forgetSightings keeps the newest sighting that is old enough, and those after it.
+func (l *scanCursor) forgetSightings(now time.Time) {
+	for len(l.sightings) > 1 && now.Sub(l.sightings[1].at) >= undisturbedAge {
+		l.sightings = l.sightings[1:]
+	}
+}
+
+// undisturbed is up to where rows are in no process's block; zero where that is
+// not known.
+func (l *scanCursor) undisturbed(now time.Time) tables.RowPosition {
+	if len(l.sightings) > 0 && now.Sub(l.sightedAt) >= undisturbedAge {
+		return l.lowWater
+	}
+	l.forgetSightings(now)
+	if len(l.sightings) == 0 || now.Sub(l.sightings[0].at) < undisturbedAge {
+		return tables.RowPosition{}
+	}
+	return l.sightings[0].pos
+}
+
+// cursorName names the row of a scan cursor: the table, the types, the order, the
+// priority and the queue. Only processes that run the same types share a cursor: what
+// one has no handler for, it passes over.
+func (s *Store) cursorName(key scanCursorKey) string {
+	order := "id"
+	if s.tables.OrderedByTime() {
+		order = "due"
+	}
+	types := sha256.Sum256([]byte(strings.Join(s.tables.Options.Registry.Names(), "\n")))
+	name := fmt.Sprintf("%s/%x/%s/%d/%s", s.tables.Layout.Table().Plain, types[:8], order, key.priority, key.queue)
+	if len(name) > 191 {
+		sum := sha256.Sum256([]byte(name))
+		name = hex.EncodeToString(sum[:])
+	}
+	return name
+}
+
+// PruneCursors removes the cursors that no process has used for so long: of types,
+// queues and priorities that are gone. A process that uses one again reads from the
+// first row.
+func (s *Store) PruneCursors(ctx context.Context, age time.Duration) error {
+	now, err := s.tables.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("asking the database for the time: %w", err)
+	}
+	if _, err := s.tables.Exec(ctx, s.tables.OwnDB, "DELETE FROM cmsjobs_cursors WHERE rescan_until < ?",
+		now.Add(-age).UnixMilli()); err != nil {
+		return fmt.Errorf("removing cursors that nobody uses any more: %w", err)
+	}
+	return nil
+}
+
+// blockTries is how often a process reads a block that another one was faster with.
+// Then it tries to claim what it has read: the compare-and-set sees what is taken.
+const blockTries = 8
+
+// nextBlock takes the next candidates for this process alone. more says that rows
+// may stand behind them.
+func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
+	var from, to tables.RowPosition
+	for try, moved := 1, false; !moved; try++ {
+		var last int64
+		if from, last, err = c.s.readCursor(ctx, l); err != nil {
+			return prefetched{}, false, err
+		}
+		l.sight(from, c.s.tables.Options.Clock())
+		if last != 0 && last <= from.ID {
+			return prefetched{}, false, nil // nothing is behind it
+		}
+		if x, to, more, err = c.readBlock(ctx, l, from, last); err != nil {
+			return prefetched{}, false, err
+		}
+		if moved, err = c.s.moveCursor(ctx, l, from, to); err != nil {
+			return prefetched{}, false, fmt.Errorf("taking a block of jobs: %w", err)
+		}
+		if try == blockTries {
+			break
+		}
+	}
+	l.blockEnd = to
+	l.sight(to, c.s.tables.Options.Clock())
+	return x, more, c.noteMissing(ctx, l, from, to, x.rows)
+}
+
+// readBlock reads candidates behind from, up to the queue's last row, and says up to
+// where it read.
+func (c *claim) readBlock(ctx context.Context, l *scanCursor, from tables.RowPosition, last int64) (x prefetched,
+	to tables.RowPosition, more bool, err error) {
+	size := max(c.want(), min(c.want()+c.r.Soon, maxBlock))
+	x, more, err = c.page(ctx, c.s.tables.DB, &l.headPage, size, func(limit int) tables.CandidateQuery {
+		return c.s.between(l, from, tables.RowPosition{ID: last}, c.s.tables.Layout.Waiting(), limit)
+	})
+	if n := c.firstOurs(l, x.rows, size); n < len(x.rows) {
+		x.rows, more = x.rows[:n], true
+	}
+	if to = from; len(x.rows) > 0 {
+		to = c.s.positionOf(x.rows[len(x.rows)-1])
+	}
+	if !more && last > 0 { // by id: delayed rows are behind the cursor now
+		to.ID = last
+	}
+	return x, to, more, err
+}
+
+// firstOurs is up to where rows have as many of ours as a block: a page may be large
+// to get past other programs' rows.
+func (c *claim) firstOurs(l *scanCursor, rows []*tables.Candidate, size int) int {
+	for i := 0; len(rows) > size && i < len(rows); i++ {
+		if c.s.tables.Claimable(l.queue, rows[i]) {
+			size--
+		}
+		if size == 0 {
+			return i + 1
+		}
+	}
+	return len(rows)
+}
+
+// positionOf is a row's place in the order of claims.
+func (s *Store) positionOf(x *tables.Candidate) tables.RowPosition {
+	if s.tables.OrderedByTime() {
+		return tables.RowPosition{At: x.At, ID: x.ID}
+	}
+	return tables.RowPosition{ID: x.ID}
+}
+
+// readCursor reads where the fleet's cursor is and, where the order is by id, which
+// row of the queue is the last one; -1 where it has none.
+func (s *Store) readCursor(ctx context.Context, l *scanCursor) (pos tables.RowPosition, last int64, err error) {
+	newest := "SELECT COALESCE(MAX(id), -1) FROM " + s.tables.Layout.Table().Name +
+		" WHERE queue = ?"
+	columns, args, into := "at, id", []any{}, []any{&pos.At, &pos.ID}
+	together := !s.tables.OrderedByTime() && s.tables.OwnDB == s.tables.DB
+	if together {
+		columns, args, into = columns+", ("+newest+")", append(args, l.queue), append(into, &last)
+	}
+	found, err := s.tables.QueryRow(ctx, s.tables.OwnDB, into, "SELECT "+columns+" FROM cmsjobs_cursors WHERE name = ?",
+		append(args, l.name)...)
+	if err == nil && !found {
+		_, err = s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_cursors",
+			"name, rescan_until", "(?, "+s.tables.MillisNow()+")"), l.name)
+	}
+	if err == nil && !s.tables.OrderedByTime() && (!together || !found) {
+		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&last}, newest, l.queue)
+	}
+	if err != nil {
+		return pos, 0, fmt.Errorf("reading how far %s is claimed: %w", l.queue, err)
+	}
+	return pos, last, nil
+}
+
+// moveCursor moves the fleet's cursor, if it is still where it was.
+func (s *Store) moveCursor(ctx context.Context, l *scanCursor, from, to tables.RowPosition) (moved bool, err error) {
+	if from == to {
+		return true, nil
+	}
+	n, err := s.tables.Exec(ctx, s.tables.OwnDB, "UPDATE cmsjobs_cursors SET at = ?, id = ? WHERE name = ? AND at = ? "+
+		"AND id = ?", to.At, to.ID, l.name, from.At, from.ID)
+	return n == 1, err
+}
+
+// returnBlock sets the cursor back to what this process has not claimed of its
+// block in time, where nobody has read on since. Otherwise a rescan finds it.
+func (c *claim) returnBlock(ctx context.Context, l *scanCursor) error {
+	if len(l.fromHead.rows) == 0 || c.s.tables.Options.Clock().Sub(l.fromHead.read) <= prefetchTTL {
+		return nil
+	}
+	before := c.s.positionOf(l.fromHead.rows[0])
+	before.ID--
+	l.fromHead = prefetched{}
+	if _, err := c.s.moveCursor(ctx, l, l.blockEnd, before); err != nil {
+		return fmt.Errorf("returning a block of jobs: %w", err)
+	}
+	l.exhausted = false
+	return nil
+}
+
+// readAgain sets the cursor back where half of a page of a rescan are jobs that only
+// wait, and more than this process wants: many were released, or fell due together.
+// Then blocks share them out.
+func (c *claim) readAgain(ctx context.Context, l *scanCursor, x prefetched) (back bool, err error) {
+	var plain []*tables.Candidate
+	for _, row := range x.rows {
+		if c.s.tables.Claimable(l.queue, row) && simple(row) {
+			plain = append(plain, row)
+		}
+	}
+	if l.looking || len(plain) < max(smallPage, c.want()) || 2*len(plain) < len(x.rows) {
+		return false, nil
+	}
+	before := c.s.positionOf(plain[0])
+	before.ID--
+	if err := c.setBack(ctx, l, before); err != nil {
+		return false, err
+	}
+	l.rescanning, l.rescanEnd = false, tables.RowPosition{ID: -1} // not all was seen
+	l.next = c.s.tables.Options.Clock().Add(max(rescanShare*l.cost, rescanInterval))
+	return true, nil
+}
+
+// setBack moves the cursor back to a position.
+func (c *claim) setBack(ctx context.Context, l *scanCursor, to tables.RowPosition) error {
+	from, _, err := c.s.readCursor(ctx, l)
+	if err == nil && c.s.isBefore(to, from) {
+		_, err = c.s.moveCursor(ctx, l, from, to)
+	}
+	if err != nil {
+		return fmt.Errorf("reading jobs again: %w", err)
+	}
+	l.exhausted = false
+	return nil
+}
+
+// noteAhead sets the cursor back where a rescan found a job that was enqueued behind
+// every other and yet stands before the cursor: a restored or emptied table counts
+// from a lower number again, or the database's clock was set back.
+func (c *claim) noteAhead(ctx context.Context, l *scanCursor, x prefetched) error {
+	for _, row := range x.rows {
+		byTime := c.s.tables.OrderedByTime()
+		if row.Attempts > 0 || byTime && row.Due < x.now-1 || !byTime && row.Due > row.Created ||
+			!c.s.tables.Claimable(l.queue, row) {
+			continue
+		}
+		from, last, err := c.s.readCursor(ctx, l)
+		switch {
+		case err != nil:
+			return err
+		case !byTime && last < from.ID:
+			return c.setBack(ctx, l, tables.RowPosition{ID: max(last, 0)})
+		case byTime && row.At < from.At:
+			return c.setBack(ctx, l, c.s.positionOf(row))
+		}
+		return nil
+	}
+	return nil
+}
+
+// isBefore compares positions in the order of claims. Their times are texts of one
+// length.
+func (s *Store) isBefore(a, b tables.RowPosition) bool {
+	if s.tables.OrderedByTime() && a.At != b.At {
+		return a.At < b.At
+	}
+	return a.ID < b.ID
+}
+
+// missingTries are when a number is looked for that was missing in a block: its
+// row may be committed later than those behind it. After that a rescan finds it.
+var missingTries = [...]time.Duration{20 * time.Millisecond, 80 * time.Millisecond, 400 * time.Millisecond}
+
+// maxMissing bounds how far back in a block missing numbers are looked for.
+const maxMissing = 512
+
+// noteMissing remembers the numbers between two positions that no row has.
+func (c *claim) noteMissing(ctx context.Context, l *scanCursor, from, to tables.RowPosition,
+	rows []*tables.Candidate) error {
+	if c.s.tables.OrderedByTime() || from.ID == 0 || to.ID-from.ID <= int64(len(rows)) {
+		return nil
+	}
+	first := max(from.ID, to.ID-maxMissing)
+	there := map[int64]bool{}
+	if err := c.s.tables.Query(ctx, c.s.tables.DB, func(r *sql.Rows) error {
+		var id int64
+		err := r.Scan(&id)
+		there[id] = true
+		return err
+	}, fmt.Sprintf("SELECT id FROM %s WHERE id > %d AND id <= %d", c.s.tables.Layout.Table().Name, first,
+		to.ID)); err != nil {
+		return fmt.Errorf("looking for jobs that come late: %w", err)
+	}
+	at := c.s.tables.Options.Clock().Add(missingTries[0])
+	noted := false
+	for id := first + 1; id <= to.ID; id++ {
+		if !there[id] && l.pending.add(id, falls{at: at, missing: len(missingTries)}) {
+			noted = true
+		}
+	}
+	if noted {
+		c.s.wakeAt(l.queue, at)
+	}
+	return nil
+}

@@ -1,0 +1,213 @@
+package queue
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
+)
+
+// stockTables opens a stock table of each server.
+func stockTables(t *testing.T, test func(*testing.T, *fixture)) {
+	for _, engine := range jobstest.Engines() {
+		v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
+		t.Run(string(engine), func(t *testing.T) { test(t, openFixture(t, v, v.Database(t))) })
+	}
+}
+
+func numbered(n int) []jobs.Spec {
+	list := make([]jobs.Spec, n)
+	for i := range list {
+		list[i] = tablestest.Job(fmt.Sprint(i))
+	}
+	return list
+}
+
+// Two processes read different rows, so none tries in vain to claim what the
+// other has. What a process that died had read and not claimed is found again.
+func TestABlockIsOneProcesss(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		receipts := f.MustEnqueue(numbered(8)...)
+		ask := askOne
+		ask.Soon = 3
+		mine, err := f.Claim(bg, ask)
+		if err != nil || len(mine) != 1 || mine[0].Job.ID != receipts[0].ID {
+			t.Fatalf("claimed %+v, %v; want the first", mine, err)
+		}
+		other := f.another()
+		theirs, err := other.Claim(bg, ask)
+		if err != nil || len(theirs) != 1 || theirs[0].Job.ID != receipts[4].ID {
+			t.Fatalf("another claimed %+v, %v; want the fifth, behind our block", theirs, err)
+		}
+		// This process dies with the second to the fourth in its block.
+		f.Clock.Lengths += time.Second
+		if got := f.ClaimBy(other, 6); len(got) != 6 {
+			t.Errorf("%d jobs are found, want the six that nobody runs", len(got))
+		}
+	})
+}
+
+// What another process has in its block is not taken by a rescan.
+func TestARescanLeavesBlocksAlone(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		receipts := f.MustEnqueue(numbered(8)...)
+		ask := askOne
+		ask.Soon = 3
+		if mine, err := f.Claim(bg, ask); err != nil || len(mine) != 1 {
+			t.Fatal(mine, err)
+		}
+		other := f.another()
+		for i := range 2 {
+			got := f.claimsOf(other, 1)
+			if len(got) != 1 || got[0].Job.ID != receipts[4+i].ID {
+				t.Errorf("claim %d is of %+v, want what stands behind the other's block", i, got)
+			}
+			f.Clock.Lengths += 2 * rescanInterval
+		}
+	})
+}
+
+// A block that is not used up in time is returned to its place.
+func TestAnUnusedBlockGoesBack(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		receipts := f.MustEnqueue(numbered(4)...)
+		f.claimAhead()
+		f.Clock.Lengths += time.Second
+		f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour) // no rescan
+		if got := f.claimQueues(3, "default"); len(got) != 3 || got[0].Job.ID != receipts[1].ID {
+			t.Errorf("claimed %+v, want the second to the fourth", got)
+		}
+	})
+}
+
+// A transaction that began first commits last: its row has a lower number than
+// those that the cursor has passed. It is claimed as soon as its number is looked
+// for again, without a rescan.
+func TestALateCommitIsFoundByItsNumber(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		f.MustEnqueue(tablestest.Job(`"before"`))
+		f.claimQueues(1, "default")
+		if f.Variant.Engine == jobstest.SQLite { // it has one writer: numbers are committed in order
+			return
+		}
+		late := f.DB.MustBegin()
+		defer late.Rollback() //nolint:errcheck // it is committed in the end
+		if _, err := f.EnqueueTx(bg, late, tablestest.Job(`"late"`)); err != nil {
+			t.Fatal(err)
+		}
+		f.MustEnqueue(tablestest.Job(`"after"`))
+		if got := f.claimQueues(5, "default"); len(got) != 1 || string(got[0].Job.Data) != `"after"` {
+			t.Fatalf("claimed %+v, want what is committed", got)
+		}
+		if err := late.Commit(); err != nil {
+			t.Fatal(err)
+		}
+		f.Clock.Lengths += missingTries[0]
+		f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour) // no rescan
+		if got := f.claimQueues(5, "default"); len(got) != 1 || string(got[0].Job.Data) != `"late"` {
+			t.Errorf("claimed %+v, want the late one %v after the block", got, missingTries[0])
+		}
+	})
+}
+
+// Two blocks follow one another at once, and then the queue is idle: what comes
+// back before the cursor is found, however often the worker asks.
+func TestWhatComesBackToAnIdleQueueIsFound(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		f.MustEnqueue(numbered(3)...)
+		if got := append(f.claimQueues(1, "default"), f.claimQueues(2, "default")...); len(got) != 3 {
+			t.Fatalf("claimed %+v, want three", got)
+		}
+		f.DB.MustExec("UPDATE jobs SET reserved_at = NULL, attempts = 0")
+		var back []jobs.Claimed
+		for range 10 {
+			f.Clock.Lengths += 2 * sightingStep
+			back = append(back, f.claimQueues(3, "default")...)
+		}
+		if len(back) != 3 {
+			t.Errorf("%d of 3 jobs that came back are claimed", len(back))
+		}
+	})
+}
+
+// The cursor is lost, or stands behind every row, as after TRUNCATE: all jobs are
+// claimed all the same, once each.
+func TestALostCursorLosesNothing(t *testing.T) {
+	for name, harm := range map[string]string{"lost": "DELETE FROM cmsjobs_cursors",
+		"far behind": "UPDATE cmsjobs_cursors SET id = 1000000"} {
+		t.Run(name, func(t *testing.T) {
+			stockTables(t, func(t *testing.T, f *fixture) {
+				f.MustEnqueue(numbered(50)...)
+				seen := map[int64]bool{}
+				for range 2 {
+					for _, c := range f.MustClaim(5) {
+						seen[c.Job.ID] = true
+					}
+					f.DB.MustExec(harm)
+				}
+				for _, c := range f.MustClaim(40) {
+					seen[c.Job.ID] = true
+				}
+				if len(seen) != 50 {
+					t.Errorf("%d of 50 jobs are claimed", len(seen))
+				}
+			})
+		})
+	}
+}
+
+// One process of all looks for rows that came back, and another takes over when it
+// claims no more.
+func TestOneProcessRescans(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		f.MustEnqueue(numbered(2)...)
+		f.claimQueues(1, "default")
+		other := f.another()
+		if got, err := other.Claim(bg, askOne); err != nil || len(got) != 1 {
+			t.Fatal(got, err)
+		}
+		f.Clock.Lengths += time.Second
+		f.claimQueues(1, "default")                         // it is this store's turn now
+		f.DB.MustExec("UPDATE jobs SET reserved_at = NULL") // as if both had been released
+		f.Clock.Lengths += time.Second
+		if got, err := other.Claim(bg, askOne); err != nil || len(got) != 0 {
+			t.Fatalf("another claimed %+v, %v, though it is not its turn to rescan", got, err)
+		}
+		f.Clock.Ahead += rescanTurn + time.Second
+		f.Clock.Lengths += rescanTurn + time.Second
+		if got, err := other.Claim(bg, askOne); err != nil || len(got) != 1 {
+			t.Errorf("another claimed %+v, %v, when the turn of the first had ended", got, err)
+		}
+	})
+}
+
+// A process that runs other types reads for itself: what the first one passed over, as
+// it has no handler for it, the second one claims at once.
+func TestProcessesOfOtherTypesHaveACursorOfTheirOwn(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		f.InsertRaw("default", `{"type":"shop.resize","data":{}}`)
+		f.MustEnqueue(numbered(3)...)
+		if got := f.MustClaim(4); len(got) != 3 {
+			t.Fatalf("claimed %d jobs, want the three of our types", len(got))
+		}
+		f.InsertRaw("default", `{"type":"shop.resize","data":{}}`)
+		if got := f.MustClaim(4); len(got) != 0 {
+			t.Fatalf("claimed %+v, which is of another program", got)
+		}
+		o := f.Options()
+		o.Registry = jobs.NewRegistry()
+		jobs.Handle(o.Registry, jobs.Kind[json.RawMessage]{Name: "shop.resize"},
+			func(context.Context, jobs.Job, json.RawMessage) error { return nil })
+		ask := askOne
+		ask.Limit = 4
+		if got, err := open1(t, f.DB, o).Claim(bg, ask); err != nil || len(got) != 2 {
+			t.Errorf("the other program claimed %d of its 2 jobs, %v", len(got), err)
+		}
+	})
+}
