@@ -13,6 +13,16 @@ const maxKey = 1024
 // may have a part that begins with it.
 const tempPrefix = ".cmsjobs-tmp-"
 
+// Unfinished says whether a path is that of a file which a Local is still writing.
+func Unfinished(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if strings.HasPrefix(part, tempPrefix) {
+			return true
+		}
+	}
+	return false
+}
+
 // keyError says why a key is none. It is ErrKey.
 type keyError string
 
@@ -30,11 +40,8 @@ func CheckKey(key string) error {
 	case strings.ContainsAny(key, "\x00\\"):
 		return keyError(fmt.Sprintf("%.100q is no key: it has a backslash or a NUL", key))
 	}
-	for part := range strings.SplitSeq(key, "/") {
-		if strings.HasPrefix(part, tempPrefix) {
-			return keyError(fmt.Sprintf("%.100q is no key: names that begin with %s are the store's own", key,
-				tempPrefix))
-		}
+	if Unfinished(key) {
+		return keyError(fmt.Sprintf("%.100q is no key: names that begin with %s are the store's own", key, tempPrefix))
 	}
 	return nil
 }

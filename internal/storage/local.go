@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"sync"
 )
 
 // LocalOptions say how a Local opens its folder.
@@ -24,6 +25,9 @@ type LocalOptions struct {
 type Local struct {
 	dir  string
 	root *os.Root
+
+	lock     sync.Mutex
+	unsynced []string // keys that the next Sync makes durable
 }
 
 // NewLocal opens a folder as a store; Close releases it.
@@ -48,7 +52,21 @@ func (l *Local) String() string { return l.dir }
 
 // Put writes to a temporary name in the key's own folder, then fsync, rename
 // and fsync of the folder: what is under key survives a power cut whole.
-func (l *Local) Put(ctx context.Context, key string, r io.Reader, o PutOptions) (err error) {
+func (l *Local) Put(ctx context.Context, key string, r io.Reader, o PutOptions) error {
+	how := putting{file: 0o600, folder: 0o700}
+	if o.Public {
+		how = putting{file: 0o644, folder: 0o755}
+	}
+	return l.put(ctx, key, r, how)
+}
+
+// putting says how an object is written.
+type putting struct {
+	file, folder fs.FileMode
+	unsynced     bool // Sync makes it durable
+}
+
+func (l *Local) put(ctx context.Context, key string, r io.Reader, how putting) (err error) {
 	if err := CheckKey(key); err != nil {
 		return err
 	}
@@ -57,37 +75,40 @@ func (l *Local) Put(ctx context.Context, key string, r io.Reader, o PutOptions) 
 			err = fmt.Errorf("writing %s in %s: %w", key, l.dir, err)
 		}
 	}()
-	fileMode, dirMode := fs.FileMode(0o600), fs.FileMode(0o700)
-	if o.Public {
-		fileMode, dirMode = 0o644, 0o755
-	}
 	folder := path.Dir(key)
-	if err := l.makeFolder(folder, dirMode); err != nil {
+	if err := l.makeFolder(folder, how.folder); err != nil {
 		return err
 	}
 	if info, err := l.root.Lstat(key); err == nil && !info.Mode().IsRegular() {
 		return fmt.Errorf("it is there and is no regular file but %s", info.Mode().Type())
 	}
 	temp := path.Join(folder, tempPrefix+rand.Text())
-	if err := l.writeTemp(ctx, temp, r, fileMode); err != nil {
+	if err := l.writeTemp(ctx, temp, r, how); err != nil {
 		return errors.Join(err, l.remove(temp))
 	}
 	if err := l.root.Rename(temp, key); err != nil {
 		return errors.Join(err, l.remove(temp))
 	}
+	if how.unsynced {
+		return nil
+	}
 	return l.sync(folder)
 }
 
-func (l *Local) writeTemp(ctx context.Context, temp string, r io.Reader, mode fs.FileMode) error {
-	f, err := l.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
+func (l *Local) writeTemp(ctx context.Context, temp string, r io.Reader, how putting) error {
+	f, err := l.root.OpenFile(temp, os.O_CREATE|os.O_EXCL|os.O_WRONLY, how.file)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(f, contextReader{ctx, r})
 	if err == nil {
-		err = f.Chmod(mode) // whatever the umask says: a web server reads the public ones
+		err = f.Chmod(how.file) // whatever the umask says: a web server reads the public ones
 	}
-	if err == nil {
+	switch {
+	case err != nil:
+	case how.unsynced:
+		beginSync(f)
+	default:
 		err = f.Sync()
 	}
 	return errors.Join(err, f.Close())

@@ -41,11 +41,11 @@ func (l *Local) Stage(ctx context.Context, batch, key string, r io.Reader, publi
 	if err := l.remove(staged); err != nil { // the batch names it twice
 		return err
 	}
-	mode := fs.FileMode(0o600)
+	how := putting{file: 0o600}
 	if public {
-		mode = 0o644
+		how.file = 0o644
 	}
-	return l.writeTemp(ctx, staged, r, mode)
+	return l.writeTemp(ctx, staged, r, how)
 }
 
 // replaceable says why a file could not take the place of what is there.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package storage
 
 import (
@@ -11,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 func (l *Local) unfinished(ctx context.Context) (left []string, err error) {
@@ -93,14 +97,7 @@ func TestSweepRemovesWhatKilledWritersLeft(t *testing.T) {
 
 func TestAFullDiskLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("no small disk: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	jobstest.SmallDisk(t, dir, "size=1m")
 	l, err := NewLocal(dir, LocalOptions{})
 	if err != nil {
 		t.Fatal(err)

@@ -146,6 +146,13 @@ func TestAStalledStoreEnds(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, "begin")
 		w.(http.Flusher).Flush()
+		for strings.HasSuffix(r.URL.RawQuery, "drip") {
+			if _, err := io.WriteString(w, "a"); err != nil {
+				return
+			}
+			w.(http.Flusher).Flush()
+			time.Sleep(5 * time.Millisecond)
+		}
 		select {
 		case <-release:
 		case <-r.Context().Done():
@@ -158,6 +165,7 @@ func TestAStalledStoreEnds(t *testing.T) {
 		answer, stall time.Duration
 	}{
 		"an answer": {server.URL, 50 * time.Millisecond, time.Hour},
+		"a drip":    {server.URL + "?drip", 50 * time.Millisecond, time.Hour},
 		"an object": {server.URL + "?x-id=GetObject", time.Hour, 50 * time.Millisecond},
 	} {
 		client := &http.Client{Transport: &boundedTransport{base: newTransport(nil), answer: c.answer, stall: c.stall}}

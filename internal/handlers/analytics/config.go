@@ -12,6 +12,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Config is what analytics needs. Zero options mean the defaults named here.
@@ -115,11 +116,11 @@ func (p *ProcessPayload) Validate() error {
 	}
 	for _, day := range []string{p.DateRange.Start, p.DateRange.End} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil {
-			return errors.New(`dateRange needs "start" and "end" as 2006-01-02`)
+			return phrase.Errorf(`dateRange needs "start" and "end" as 2006-01-02`)
 		}
 	}
 	if p.DateRange.End < p.DateRange.Start {
-		return errors.New("dateRange ends before it starts")
+		return phrase.Errorf("dateRange ends before it starts")
 	}
 	return nil
 }

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 var isoWeek = regexp.MustCompile(`^(\d{4})-W(\d{2})$`)
@@ -14,14 +16,14 @@ var isoWeek = regexp.MustCompile(`^(\d{4})-W(\d{2})$`)
 func weekStart(text string) (time.Time, error) {
 	m := isoWeek.FindStringSubmatch(text)
 	if m == nil {
-		return time.Time{}, fmt.Errorf("a week is written as 2026-W09, not %q", text)
+		return time.Time{}, phrase.Errorf("a week is written as 2026-W09, not %q", text)
 	}
 	year, _ := strconv.Atoi(m[1]) // digits
 	week, _ := strconv.Atoi(m[2])
 	// The fourth of January is always in the first week.
 	start := monday(time.Date(year, 1, 4, 0, 0, 0, 0, time.UTC)).AddDate(0, 0, 7*(week-1))
 	if y, w := start.ISOWeek(); y != year || w != week {
-		return time.Time{}, fmt.Errorf("%d has no week %d", year, week)
+		return time.Time{}, phrase.Errorf("%d has no week %d", year, week)
 	}
 	return start, nil
 }

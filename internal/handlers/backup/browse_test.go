@@ -13,7 +13,14 @@ import (
 
 // A backup is looked into: what it holds, one file of it, and how it differs from another.
 func TestABackupIsBrowsedAndCompared(t *testing.T) {
+	for _, form := range []Form{InArchive, InRepository} {
+		t.Run(string(form), func(t *testing.T) { testABackupIsBrowsedAndCompared(t, form) })
+	}
+}
+
+func testABackupIsBrowsedAndCompared(t *testing.T, form Form) {
 	s := newSite(t, jobstest.SQLite)
+	s.c.Options.Form = form
 	h := s.handler(t)
 	_, first := s.backup(t, h)
 	s.write(t, "a.txt", "changed")

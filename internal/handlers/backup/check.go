@@ -43,7 +43,14 @@ func (h *Handler) check(ctx context.Context, r *run) error {
 	}
 	r.refused = map[string]error{}
 	for _, name := range h.chosen(r.request) {
-		if err := h.takes(ctx, name, e); err != nil {
+		here, err := e, error(nil)
+		if r.inRepository {
+			here, err = h.need(ctx, name, e)
+		}
+		if err == nil {
+			err = h.takes(ctx, name, here)
+		}
+		if err != nil {
 			r.refused[name] = err
 			r.warn("destination %s is left out: %v", name, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/repository"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -58,15 +59,10 @@ func (r *run) complete(ctx context.Context) error {
 		}
 		return errors.Join(errs...)
 	}
-	side := r.manifestFile()
 	key, err := r.Signer(ctx)
-	if err == nil {
-		err = key.Sign(&side)
-	}
 	if err != nil {
 		return fmt.Errorf("signing the backup: %w", err)
 	}
-	r.side = side
 	var failed []error
 	kept := 0
 	for i := range r.report.Outcomes {
@@ -81,12 +77,11 @@ func (r *run) complete(ctx context.Context) error {
 				continue
 			}
 		}
-		store := r.c.Destinations[o.Destination]
-		if err := manifest.WriteFile(ctx, store, r.key, side); err != nil {
+		if err := r.seal(ctx, key, o.Destination); err != nil {
 			o.Error = err.Error()
 			// Without its manifest file it counts nowhere; a sweep finds what cannot be removed now.
 			failed = append(failed, fmt.Errorf("destination %s: %w", o.Destination, err),
-				store.Delete(context.WithoutCancel(ctx), r.report.Archive))
+				r.c.Destinations[o.Destination].Delete(context.WithoutCancel(ctx), r.report.Archive))
 			continue
 		}
 		kept++
@@ -94,11 +89,45 @@ func (r *run) complete(ctx context.Context) error {
 	if kept == 0 {
 		return errors.Join(failed...)
 	}
-	r.report.Status = side.Status
-	if side.Status != manifest.Complete {
-		failed = append(failed, fmt.Errorf("%w: %s", ErrPartial, side.Error))
+	r.report.Status = manifest.Complete
+	for _, side := range r.sides {
+		if side.Status != manifest.Complete && r.report.Status == manifest.Complete {
+			r.report.Status = side.Status
+			failed = append(failed, fmt.Errorf("%w: %s", ErrPartial, side.Error))
+		}
 	}
 	return errors.Join(failed...)
+}
+
+// seal stores the files at a destination, where they are not in the archive, and writes
+// the signed manifest file beside the archive.
+func (r *run) seal(ctx context.Context, key manifest.Signer, destination string) error {
+	var in *manifest.InRepository
+	if r.inRepository {
+		var files *repository.Report
+		var err error
+		if in, files, err = r.storeFiles(ctx, destination); err != nil {
+			return fmt.Errorf("storing the files: %w", err)
+		}
+		r.manifest.FileCount, r.manifest.FileBytes = files.Record.Files, files.Record.Bytes
+		if files.Record.Status != repository.Complete {
+			r.manifest.Status = manifest.Partial
+			if r.report.FilesError == "" {
+				r.report.FilesError = "some files cannot be read: " + files.Missing
+			}
+		}
+		r.report.Stored += in.Added
+	}
+	side := r.manifestFile()
+	side.Repository = in
+	if err := key.Sign(&side); err != nil {
+		return fmt.Errorf("signing the backup: %w", err)
+	}
+	if err := manifest.WriteFile(ctx, r.c.Destinations[destination], r.key, side); err != nil {
+		return err
+	}
+	r.sides[destination] = side
+	return nil
 }
 
 func (r *run) copyArchive(ctx context.Context, from string, o *catalog.Outcome) error {

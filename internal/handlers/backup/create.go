@@ -9,6 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -39,14 +40,18 @@ func (h *Handler) safety(ctx context.Context, name string, database, files bool,
 
 // create makes a backup while the lock is held.
 func (h *Handler) create(ctx context.Context, r *run) (catalog.Report, error) {
-	if err := h.check(ctx, r); err != nil {
+	var err error
+	if r.inRepository, err = h.storesFiles(ctx, r); err == nil {
+		err = h.check(ctx, r)
+	}
+	if err != nil {
 		return r.end(ctx, err)
 	}
 	if err := h.Record(ctx, r.report); err != nil {
 		return r.report, err
 	}
 	h.sweep(ctx, r)
-	err := r.make(ctx)
+	err = r.make(ctx)
 	if err == nil {
 		err = r.verify(ctx)
 	}
@@ -101,7 +106,7 @@ func (r *run) write(ctx context.Context) (err error) {
 			r.warn("the database is not in this backup: %v", err)
 		}
 	}
-	if r.request.Files {
+	if r.request.Files && !r.inRepository {
 		if err := r.addFiles(ctx); err != nil {
 			return err
 		}
@@ -122,9 +127,11 @@ func (r *run) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// end writes down what became of the run and tells who wants to know.
+// end writes down what became of the run and tells who wants to know. A cancelled
+// run waits for no database that does not answer: it is found unfinished later.
 func (r *run) end(ctx context.Context, err error) (catalog.Report, error) {
-	ctx = context.WithoutCancel(ctx)
+	ctx, cancel := jobs.Outlasting(ctx)
+	defer cancel()
 	p := &r.report
 	p.Finished = r.c.Now().UTC()
 	p.Files, p.FileBytes, p.DatabaseError = r.manifest.FileCount, r.manifest.FileBytes, r.manifest.DatabaseError

@@ -117,14 +117,7 @@ func (s stuck) Put(ctx context.Context, key string, r io.Reader, o storage.PutOp
 func TestAFullDiskIsSeenBeforeAndDuring(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=2m"); err != nil {
-		t.Skipf("no small disk: %v", err)
-	}
-	t.Cleanup(func() {
-		if err := syscall.Unmount(disk, syscall.MNT_DETACH); err != nil {
-			t.Error(err)
-		}
-	})
+	jobstest.SmallDisk(t, disk, "size=2m")
 	small := local(t, disk)
 	s.c.Destinations = map[string]storage.Store{"small": small}
 	h := s.handler(t)

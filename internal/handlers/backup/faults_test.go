@@ -2,6 +2,8 @@ package backup
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -10,8 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -145,4 +149,43 @@ func TestEntryNamesOfTables(t *testing.T) {
 			t.Errorf("%q is %s and read as %q", table, name, got)
 		}
 	}
+}
+
+// A job that is cancelled while the database keeps silent returns at once: its worker
+// would have to be killed else.
+func TestACancelledBackupDoesNotWaitForASilentDatabase(t *testing.T) {
+	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		s := newSite(t, engine)
+		port := jobstest.Shared(t, engine).Port
+		proxy := jobstest.NewProxy(t, port)
+		db, err := database.Connect(t.Context(), database.ConnectOptions{
+			DSN: strings.Replace(s.DSN, fmt.Sprint(":", port), fmt.Sprint(":", proxy.Port), 1)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { db.Close() })
+		ctx, cancel := context.WithCancelCause(t.Context())
+		var told time.Time
+		s.c.DB = db
+		s.c.Files[0].Store = opening{s.c.Files[0].Store, func() {
+			proxy.Swallow(true)
+			told = time.Now()
+			cancel(jobs.ErrShutdown)
+		}}
+		_, err = s.handler(t).Create(ctx, Request{Files: true}, nil)
+		if took := time.Since(told); !errors.Is(err, jobs.ErrShutdown) || took > 5*time.Second {
+			t.Errorf("it returned %s after it was cancelled: %v", took, err)
+		}
+	})
+}
+
+// opening calls back when a file is opened.
+type opening struct {
+	storage.Store
+	called func()
+}
+
+func (o opening) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
+	o.called()
+	return o.Store.Open(ctx, key)
 }

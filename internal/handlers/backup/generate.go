@@ -10,7 +10,9 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/repository"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // GeneratePayload is the data of backup.generate. Where neither part is named,
@@ -22,6 +24,8 @@ type GeneratePayload struct {
 	Storage string `json:"storage,omitempty" example:"local" synonyms:"destination"`
 	// Tables limits the database part to some tables.
 	Tables []string `json:"tables,omitempty"`
+	// Full puts the files into the archive instead of the repository.
+	Full bool `json:"full,omitempty"`
 	// Name is for people.
 	Name string `json:"name,omitempty"`
 }
@@ -29,16 +33,16 @@ type GeneratePayload struct {
 // Validate implements jobs.Validator.
 func (p *GeneratePayload) Validate() error {
 	if len(p.Name) > 250 {
-		return errors.New("the name of a backup has 250 bytes at most")
+		return phrase.Errorf("the name of a backup has 250 bytes at most")
 	}
 	if r := p.request(); !r.Files && !r.Database {
-		return errors.New("a backup needs files or the database")
+		return phrase.Errorf("a backup needs files or the database")
 	}
 	return nil
 }
 
 func (p *GeneratePayload) request() Request {
-	r := Request{Name: p.Name, Tables: p.Tables}
+	r := Request{Name: p.Name, Tables: p.Tables, Full: p.Full}
 	r.Files = p.IncludeFiles == nil || *p.IncludeFiles
 	r.Database = p.IncludeDatabase == nil || *p.IncludeDatabase
 	for name := range strings.SplitSeq(p.Storage, ",") {
@@ -73,7 +77,7 @@ func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) e
 	if resultErr := jobs.SetResult(ctx, report); resultErr != nil {
 		return errors.Join(err, resultErr)
 	}
-	if errors.Is(err, lock.ErrBusy) {
+	if repository.IsBusy(err) || errors.Is(err, lock.ErrBusy) {
 		return jobs.RetryAfter(err, busyDelay)
 	}
 	return err

@@ -65,6 +65,9 @@ type Config struct {
 	// Scheduled says whether the schedule enqueued a job of that UUID; nil says
 	// that of none. Other jobs are held to Options.MinInterval.
 	Scheduled func(ctx context.Context, uuid string) (bool, error)
+	// ManifestCache is a folder for the last manifest of repositories whose age identity
+	// is not here; "" where there is none.
+	ManifestCache string
 	// StageDir is where a restore keeps its private copy of the archive; "" is
 	// the folder for temporary files.
 	StageDir string
@@ -80,6 +83,11 @@ type Config struct {
 type Options struct {
 	// Prefix of archives' keys, "" by default; a folder ends in "/".
 	Prefix string
+	// Form says where files are stored: InArchive (default) or InRepository.
+	Form Form
+	// FullEvery is the time after which a scheduled backup has the files in its archive,
+	// though Form is InRepository; 0 is never.
+	FullEvery time.Duration
 	// Compression is archive.TarZstd (default), TarGzip or Zip.
 	Compression archive.Format
 	// Recipients encrypt archives; Identities open them again to verify and to
@@ -150,8 +158,9 @@ func New(c Config) (*Handler, error) {
 	o.setDefaults()
 	locks := &lock.Table{DB: c.DB, Logger: c.Logger}
 	known := catalog.New(catalog.Config{Running: locks.Busy, DB: c.DB, Destinations: c.Destinations, Prefix: o.Prefix,
-		TrustedKeys: o.TrustedKeys, Identities: o.Identities,
-		Unverified: o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
+		TrustedKeys: o.TrustedKeys, Recipients: o.Recipients, Identities: o.Identities,
+		ManifestCache: c.ManifestCache,
+		Unverified:    o.Verify == manifest.LevelNone, Now: c.Now, Logger: c.Logger})
 	keeper := temporary.New(temporary.Config{DSN: c.DSN, ServerDSN: c.TempDBDSN, CopyDir: c.StageDir, Locks: locks,
 		Logger: c.Logger})
 	verifier := verify.New(verify.Config{Catalog: known, Temporary: keeper, Identities: o.Identities, Level: o.Verify,
@@ -203,6 +212,7 @@ const ownTool = "own"
 
 func (o *Options) setDefaults() {
 	o.Compression = cmp.Or(o.Compression, archive.TarZstd)
+	o.Form = cmp.Or(o.Form, InArchive)
 	if o.EmptyTables == nil {
 		o.EmptyTables = []string{"cache", "cache_locks", "sessions"}
 	}

@@ -75,6 +75,17 @@ func TestABackupIsMadeVerifiedAndRestored(t *testing.T) {
 				restoreEverything(t, s, h, stored)
 			})
 		}
+		t.Run(string(engine)+"/repository", func(t *testing.T) {
+			s := newSite(t, engine)
+			s.c.Options.Form = InRepository
+			h := s.handler(t)
+			report, stored := s.backup(t, h)
+			if report.Files != 3 || report.Verification == nil || !report.Verification.OK ||
+				report.Verification.Level != manifest.LevelRestored || stored.Repository == nil || stored.FileCount != 3 {
+				t.Fatalf("%+v, verification %+v", report, report.Verification)
+			}
+			restoreEverything(t, s, h, stored)
+		})
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -58,7 +59,7 @@ func child(args []string) error {
 	h, err := New(Config{Site: &cms.Site{DB: db}, DB: db, DSN: args[0], Destinations: map[string]storage.Store{
 		"local": dest},
 		Files: []fileset.Set{{Label: "storage", Store: files}}, Options: Options{Retention: retention.Rules{Keep: 3},
-			MinFree: 1}, Now: time.Now, Logger: discard()})
+			MinFree: 1, Form: Form(args[3])}, Now: time.Now, Logger: discard()})
 	if err != nil {
 		return err
 	}
@@ -76,7 +77,14 @@ func child(args []string) error {
 
 // Whatever moment a backup is killed at, what counts as good is whole.
 func TestKilledAtAnyMomentTheOthersStayWhole(t *testing.T) {
+	for _, form := range []Form{InArchive, InRepository} {
+		t.Run(string(form), func(t *testing.T) { testKilledAtAnyMoment(t, form) })
+	}
+}
+
+func testKilledAtAnyMoment(t *testing.T, form Form) {
 	s := newSite(t, jobstest.SQLite)
+	s.c.Options.Form = form
 	s.backup(t, s.handler(t))
 	kills := 8
 	if os.Getenv("CMSJOBS_SOAK") == "1" {
@@ -84,7 +92,7 @@ func TestKilledAtAnyMomentTheOthersStayWhole(t *testing.T) {
 	}
 	for i := range kills {
 		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{s.DSN, s.files, s.dest}, "|"))
+		cmd.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{s.DSN, s.files, s.dest, string(form)}, "|"))
 		out, err := cmd.StdoutPipe()
 		if err != nil {
 			t.Fatal(err)
@@ -103,6 +111,7 @@ func TestKilledAtAnyMomentTheOthersStayWhole(t *testing.T) {
 		if err := cmd.Wait(); err == nil {
 			t.Error("the child ended by itself")
 		}
+		endLocks(t, s)
 		h := s.handler(t)
 		all, err := h.List(t.Context(), "")
 		if err != nil || len(all) == 0 {
@@ -117,6 +126,21 @@ func TestKilledAtAnyMomentTheOthersStayWhole(t *testing.T) {
 	leftoversAreSwept(t, s)
 }
 
+// endLocks lets the leases of killed processes pass.
+func endLocks(t *testing.T, s *site) {
+	t.Helper()
+	names, err := filepath.Glob(filepath.Join(s.dest, "repository", "locks", "*"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old := time.Now().Add(-time.Hour)
+	for _, name := range names {
+		if err := os.Chtimes(name, old, old); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // leftoversAreSwept: a day later the next backup removes what the killed left.
 func leftoversAreSwept(t *testing.T, s *site) {
 	t.Helper()
@@ -128,8 +152,9 @@ func leftoversAreSwept(t *testing.T, s *site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	entries, err := os.ReadDir(s.dest)
+	entries, err := filepath.Glob(filepath.Join(s.dest, "backup-*"))
 	if err != nil || len(entries) != 2*len(all) {
 		t.Errorf("%d files for %d backups, %v", len(entries), len(all), err)
 	}
+	recordsAreThoseOf(t, h, all)
 }

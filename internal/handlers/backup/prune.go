@@ -55,7 +55,8 @@ func (h *Handler) rated(all []catalog.Stored) []retention.Backup {
 	for i, b := range all {
 		rated[i] = retention.Backup{Started: b.Started, Database: b.Database, Files: b.Files,
 			Complete: b.Made == manifest.Complete,
-			Tables:   b.Limited, Safety: b.Safety, Foreign: b.Origin.Foreign(), State: h.State(b)}
+			Tables:   b.Limited, Safety: b.Safety, Foreign: b.Origin.Foreign(), State: h.State(b),
+			Split: b.Repository != nil}
 	}
 	return rated
 }
@@ -110,6 +111,14 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog
 			leave = append(leave, all[i])
 		}
 	}
+	if gone, err = deleteAll(ctx, store, leave); err != nil {
+		return gone, err
+	}
+	return gone, h.forget(ctx, destination, gone)
+}
+
+// deleteAll deletes backups and returns those that are gone.
+func deleteAll(ctx context.Context, store storage.Store, leave []catalog.Stored) (gone []catalog.Stored, err error) {
 	batch, many := store.(batchDeleter)
 	if !many {
 		for _, b := range leave {

@@ -2,10 +2,12 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/repository"
 )
 
 // checkQuota says why a destination may not take another archive: the backups there
@@ -26,6 +28,11 @@ func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate
 			used += all[i].Size
 		}
 	}
+	stored, err := h.inRepository(ctx, destination)
+	if err != nil {
+		return err
+	}
+	used += stored
 	if used+size > limit {
 		return fmt.Errorf(
 			"the backups there take %d MiB, a new one may need %d MiB, and all together may take %d MiB: "+
@@ -35,12 +42,24 @@ func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate
 	return nil
 }
 
+// inRepository is what the repository at a destination takes.
+func (h *Handler) inRepository(ctx context.Context, destination string) (int64, error) {
+	r, err := h.Repository(ctx, destination, false)
+	if errors.Is(err, repository.ErrNoRepository) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	return r.Size(ctx)
+}
+
 // likely is a new archive's size, judged by the newest one with the same parts:
 // the estimate is a cautious one.
 func likely(all []catalog.Stored, e Estimate) int64 {
 	for _, b := range all { // newest first
 		if b.Made == manifest.Complete && !b.Limited && b.Database == (e.DatabaseBytes > 0) &&
-			b.Files == (e.Files > 0) {
+			b.Files == (e.Files > 0) && b.Repository == nil {
 			return min(e.Archive, b.Size+b.Size/2)
 		}
 	}

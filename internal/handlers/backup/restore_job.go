@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // RestoreJob is the type backup.restore, which the admin page enqueues as an
@@ -29,6 +30,8 @@ type RestorePayload struct {
 	Tables   []string `json:"tables,omitempty"`
 	Files    bool     `json:"files,omitempty"`
 	Paths    []string `json:"paths,omitempty"`
+	// Post is the number of the one post to bring back; 0 is none.
+	Post int64 `json:"post,omitempty"`
 	// TrustUnknown, AllowExecutable and AllowFailed are those of RestoreRequest.
 	TrustUnknown    bool `json:"trust_unknown,omitempty"`
 	AllowExecutable bool `json:"allow_executable,omitempty"`
@@ -41,9 +44,11 @@ type RestorePayload struct {
 func (p *RestorePayload) Validate() error {
 	switch {
 	case p.ID == "" || p.ID == "latest":
-		return errors.New("a restore names its backup: what is the newest may change meanwhile")
+		return phrase.Errorf("a restore names its backup: what is the newest may change meanwhile")
+	case p.Post < 0 || p.Post > 0 && (p.Database || p.Files || len(p.Tables)+len(p.Paths) > 0):
+		return phrase.Errorf("a restore of one post restores nothing else")
 	case strings.TrimSpace(p.Confirm) == "":
-		return errors.New("a restore needs the word that confirms it: cmsjobs backup restore ID --dry-run says it")
+		return phrase.Errorf("a restore needs the word that confirms it: cmsjobs backup restore ID --dry-run says it")
 	}
 	return nil
 }
@@ -53,6 +58,9 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 	b, err := h.Show(ctx, p.ID, p.Storage)
 	if err != nil {
 		return err
+	}
+	if p.Post > 0 {
+		return h.restorePost(ctx, b, p)
 	}
 	if p.Database && b.Engine != database.MySQL {
 		return jobs.Permanent(errors.New("such a database is restored by hand, while nobody works with it: stop the " +
@@ -73,6 +81,21 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 		jobs.Logf(ctx, "what was there before is in the backup %s", done.Safety.ID)
 	}
 	err = errors.Join(err, jobs.SetResult(ctx, done))
+	if errors.Is(err, lock.ErrBusy) {
+		return jobs.RetryAfter(err, busyDelay)
+	}
+	return err
+}
+
+// restorePost brings one post back.
+func (h *Handler) restorePost(ctx context.Context, b catalog.Stored, p RestorePayload) error {
+	post, err := h.Post(ctx, restore.PostRequest{Backup: b, ID: p.Post, Confirm: p.Confirm, Begin: jobs.UseOrder,
+		TrustUnknown: p.TrustUnknown, AllowFailed: p.AllowFailed},
+		func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+	for _, problem := range post.Problems {
+		jobs.Logf(ctx, "%s", problem)
+	}
+	err = errors.Join(err, jobs.SetResult(ctx, post))
 	if errors.Is(err, lock.ErrBusy) {
 		return jobs.RetryAfter(err, busyDelay)
 	}

@@ -120,7 +120,11 @@ func testARestoreFromABadArchiveChangesNothing(t *testing.T, engine jobstest.Eng
 			s.MustExec("DELETE FROM posts WHERE id > 10")
 			q := restore.Request{Backup: b, Database: true, SkipSafety: true, TrustUnknown: true}
 			q.Confirm = h.Token(q)
-			if _, err := h.Restore(t.Context(), q, nil); !errors.Is(err, manifest.ErrUnverified) {
+			if _, err := h.Restore(t.Context(), q, func(s catalog.Step) {
+				if s.Note == "reading "+b.ID {
+					t.Errorf("it is loaded before it is verified: %+v", s)
+				}
+			}); !errors.Is(err, manifest.ErrUnverified) {
 				t.Errorf("%v", err)
 			}
 			var n int

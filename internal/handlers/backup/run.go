@@ -33,6 +33,8 @@ type Request struct {
 	Source string
 	// Tool that dumps MySQL instead of the configured one: "own" or "mysqldump".
 	Tool string
+	// Full puts the files into the archive, whatever Options.Form is.
+	Full bool
 	// By names the job or the person that asked.
 	By string
 	// safety marks what is made before a restore: it may be of a broken site,
@@ -56,17 +58,19 @@ type run struct {
 	manifest manifest.Manifest
 	archive  *archive.Writer
 	fan      *fanout
-	side     manifest.File // once it is sealed
-	key      string
-	sum      hash.Hash
-	size     int64
-	moved    func()           // resets the stall timer
-	refused  map[string]error // destinations that are not even tried
-	estimate int64            // of the archive's size
-	total    int64            // bytes to read, about
-	progress func(catalog.Step)
-	dropped  int
-	limiter  *rate.Limiter
+	sides    map[string]manifest.File // by destination, once they are sealed
+	// inRepository says that the files go into repositories, not into the archive.
+	inRepository bool
+	key          string
+	sum          hash.Hash
+	size         int64
+	moved        func()           // resets the stall timer
+	refused      map[string]error // destinations that are not even tried
+	estimate     int64            // of the archive's size
+	total        int64            // bytes to read, about
+	progress     func(catalog.Step)
+	dropped      int
+	limiter      *rate.Limiter
 }
 
 func (h *Handler) newRun(request Request, progress func(catalog.Step)) *run {
@@ -75,7 +79,8 @@ func (h *Handler) newRun(request Request, progress func(catalog.Step)) *run {
 	if progress == nil {
 		progress = func(catalog.Step) {}
 	}
-	r := &run{Handler: h, request: request, progress: progress, sum: sha256.New()}
+	r := &run{Handler: h, request: request, progress: progress, sum: sha256.New(),
+		sides: map[string]manifest.File{}}
 	r.report = catalog.Report{ID: id, Name: request.Name, By: request.By, Source: request.Source,
 		Status: manifest.Running, Started: now}
 	r.key = h.c.Options.Prefix + "backup-" + id

@@ -4,12 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Verify is the type backup.verify: it verifies the latest backup, or one
@@ -35,7 +35,7 @@ func (h *Handler) refuseVerify(_ json.RawMessage, p VerifyPayload) error {
 	switch p.Level {
 	case "", manifest.LevelBytes, manifest.LevelParsed, manifest.LevelRestored:
 	default:
-		return fmt.Errorf("the level is %.40q; it may be bytes, parsed or restored", p.Level)
+		return phrase.Errorf("the level is %.40q; it may be bytes, parsed or restored", p.Level)
 	}
 	if p.Storage == "" {
 		return nil

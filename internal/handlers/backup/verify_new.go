@@ -30,7 +30,7 @@ func (r *run) verify(ctx context.Context) error {
 			}
 			continue
 		}
-		verification, err := r.Verify(ctx, r.storedAt(o.Destination), level, r.progress)
+		verification, err := r.VerifyNew(ctx, r.storedAt(o.Destination), level, r.progress)
 		if r.report.Verification == nil || err != nil {
 			r.report.Verification = &verification
 		}
@@ -55,6 +55,7 @@ func (r *run) verify(ctx context.Context) error {
 
 // storedAt is the new backup's copy at a destination.
 func (r *run) storedAt(destination string) catalog.Stored {
-	return catalog.Stored{File: r.side, Destination: destination, Key: r.key, Origin: manifest.Own,
-		TableCount: len(r.side.Tables)}
+	side := r.sides[destination]
+	return catalog.Stored{File: side, Destination: destination, Key: r.key, Origin: manifest.Own,
+		TableCount: len(side.Tables)}
 }

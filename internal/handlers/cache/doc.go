@@ -8,7 +8,8 @@
 // Invariants:
 //
 //   - Every path goes through an os.Root on the CMS's folder; symlinks are not
-//     followed, dot files and chunk uploads in progress stay.
+//     followed, but for storage itself, which releases may share (a folder laid
+//     out as Laravel's); dot files and chunk uploads in progress stay.
 //   - Rows are deleted by primary key, a few hundred a statement, each statement
 //     its own transaction: no other connection waits long.
 //   - Every job has a dry-run that counts and removes nothing.

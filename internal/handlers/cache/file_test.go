@@ -2,6 +2,7 @@ package cache
 
 import (
 	"crypto/sha1"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -98,8 +99,44 @@ func TestSymlinksAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := h.run("cache.clear", `{"clearAll":true}`)
-	if r.Failures == 0 || !strings.Contains(strings.Join(r.NotRemoved, " "), "symlinks are not followed") {
+	if r.Failures == 0 || !strings.Contains(strings.Join(r.NotRemoved, " "), "not laid out as Laravel's") {
 		t.Errorf("the report does not name the symlink: %+v", r)
+	}
+}
+
+// Releases that share one storage by a link, as Deployer makes them, are cleaned; a link inside it that
+// leads out is not followed.
+func TestASharedStorageIsCleaned(t *testing.T) {
+	h := newLaravelSite(t, jobstest.SQLite, nil)
+	entry, log, view := h.entry("a", 1), h.log("laravel-2026-01-01.log", 3, 90*day), viewsFolder+"/a.php"
+	h.write(view, "<?php")
+	shared := filepath.Join(t.TempDir(), "shared", "storage")
+	if err := os.MkdirAll(filepath.Dir(shared), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	here := filepath.Join(h.site.Root, "storage")
+	if err := errors.Join(os.Rename(here, shared), os.Symlink(shared, here)); err != nil {
+		t.Fatal(err)
+	}
+	for kind, gone := range map[string][]string{"cache.clear": {entry, view}, "logs.cleanup": {log}} {
+		if r, _ := h.run(kind, map[string]string{"cache.clear": `{"clearAll":true}`}[kind]); r.Failures > 0 {
+			t.Errorf("%s: %+v", kind, r)
+		}
+		h.check(false, gone...)
+	}
+
+	outside := t.TempDir()
+	theirs := filepath.Join(outside, "laravel-2026-01-01.log")
+	if err := errors.Join(os.WriteFile(theirs, []byte("old"), 0o600), os.Chtimes(theirs, noon.Add(-90*day),
+		noon.Add(-90*day)), os.RemoveAll(filepath.Join(shared, "logs")),
+		os.Symlink(outside, filepath.Join(shared, "logs"))); err != nil {
+		t.Fatal(err)
+	}
+	if r, _ := h.run("logs.cleanup", ``); !strings.Contains(strings.Join(r.NotRemoved, " "), "symlinks are not followed") {
+		t.Errorf("a link that leads out of the shared storage: %+v", r)
+	}
+	if _, err := os.Stat(theirs); err != nil {
+		t.Errorf("a file of another folder is gone: %v", err)
 	}
 }
 

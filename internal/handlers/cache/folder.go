@@ -12,8 +12,13 @@ import (
 
 var errNoFolder = errors.New("the CMS's folder is not configured: set the path of the site to clean its files")
 
-// folder opens a folder below the CMS's own. A missing one is fs.ErrNotExist;
-// a symlink on the way is refused, as what it names may be another site's.
+// storage is Laravel's folder of what a release does not replace. Tools that put each release into a
+// separate folder (Deployer, Envoyer, Capistrano) link it to one that all releases share.
+const storage = "storage"
+
+// folder opens a folder below the CMS's own. A missing one is fs.ErrNotExist. A symlink on the way is
+// refused, as what it names may be another site's; only storage itself may be one, to a folder
+// that is laid out as Laravel's: the CMS writes there, too.
 func (h *Handler) folder(name string) (*os.Root, error) {
 	if h.site.Root == "" {
 		return nil, errNoFolder
@@ -22,11 +27,39 @@ func (h *Handler) folder(name string) (*os.Root, error) {
 	if err != nil {
 		return nil, fmt.Errorf("opening the CMS's folder: %w", err)
 	}
-	defer root.Close()
+	defer func() { root.Close() }()
+	if first, rest, _ := strings.Cut(name, "/"); first == storage && linked(root, storage) {
+		shared, err := h.sharedStorage()
+		if err != nil {
+			return nil, err
+		}
+		root.Close()
+		root, name = shared, path.Clean(rest) // "" is "."
+	}
 	if err := plain(root, name); err != nil {
 		return nil, err
 	}
 	return root.OpenRoot(name)
+}
+
+func linked(root *os.Root, name string) bool {
+	info, err := root.Lstat(name)
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
+// sharedStorage opens what the link storage names: the link is followed once, everything else stays
+// under the folder that was opened. No error is fs.ErrNotExist: such a link is a fault, not an empty cache.
+func (h *Handler) sharedStorage() (*os.Root, error) {
+	shared, err := os.OpenRoot(h.site.Storage())
+	if err != nil {
+		return nil, errors.New("the link " + storage + " cannot be followed: " + err.Error())
+	}
+	if err := plain(shared, "framework"); err != nil {
+		shared.Close()
+		return nil, errors.New("the link " + storage +
+			" is not followed, as its folder is not laid out as Laravel's: " + err.Error())
+	}
+	return shared, nil
 }
 
 // plain says whether each part of a path is a folder and no symlink.

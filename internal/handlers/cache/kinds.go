@@ -1,10 +1,10 @@
 package cache
 
 import (
-	"errors"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // ClearPayload asks for a cache to be emptied. Without tags and
@@ -37,7 +37,7 @@ type LogsPayload struct {
 // Validate refuses a negative age.
 func (p *LogsPayload) Validate() error {
 	if p.Days < 0 {
-		return errors.New("days cannot be negative")
+		return phrase.Errorf("days cannot be negative")
 	}
 	return nil
 }

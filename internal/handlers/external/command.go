@@ -3,7 +3,6 @@ package external
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"os/exec"
@@ -37,18 +36,16 @@ func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
 	if err := prepare(cmd, c.User); err != nil {
 		return jobs.Permanent(fmt.Errorf("running %s as %s: %w", p.Name, c.User, err))
 	}
-	started := h.c.Now()
-	err := cmd.Start()
-	if err != nil {
-		return fmt.Errorf("starting %s: %w", p.Name, err)
-	}
 	if c.Memory > 0 {
-		if err := limitMemory(cmd.Process, c.Memory); err != nil {
-			cancel()
-			return errors.Join(fmt.Errorf("limiting the memory of %s: %w", p.Name, err), cmd.Wait())
+		if err := limitMemory(cmd, c.Memory); err != nil {
+			return fmt.Errorf("limiting the memory of %s: %w", p.Name, err)
 		}
 	}
-	err = cmd.Wait()
+	started := h.c.Now()
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("starting %s: %w", p.Name, err)
+	}
+	err := cmd.Wait()
 	result := CommandResult{Exit: cmd.ProcessState.ExitCode(), Output: out.text(),
 		DurationMS: h.c.Now().Sub(started).Milliseconds()}
 	if kept := jobs.SetResult(ctx, result); kept != nil {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Command is a program that jobs may run.
@@ -152,7 +153,7 @@ func (h *Handler) Register(r *jobs.Registry) {
 func only[E any](entries map[string]E) func(json.RawMessage, Payload) error {
 	return func(_ json.RawMessage, p Payload) error {
 		if _, allowed := entries[p.Name]; !allowed {
-			return fmt.Errorf("%.80q is not allowed by the configuration (external); allowed are %s", p.Name,
+			return phrase.Errorf("%.80q is not allowed by the configuration (external); allowed are %s", p.Name,
 				strings.Join(slices.Sorted(maps.Keys(entries)), ", "))
 		}
 		return nil

@@ -1,13 +1,20 @@
 package external
 
 import (
-	"os"
-
-	"golang.org/x/sys/unix"
+	"os/exec"
+	"strconv"
 )
 
-// limitMemory bounds the address space of a process and of what it starts.
-func limitMemory(p *os.Process, most int64) error {
-	limit := unix.Rlimit{Cur: uint64(most), Max: uint64(most)}
-	return unix.Prlimit(p.Pid, unix.RLIMIT_AS, &limit, nil)
+// limitMemory bounds the address space of a program and of what it starts. A shell sets the
+// bound and becomes the program: one that was set from outside would come after the program
+// has begun, and what it started first would have none.
+func limitMemory(cmd *exec.Cmd, most int64) error {
+	if cmd.Err != nil {
+		return cmd.Err // it is nowhere
+	}
+	const shell = "/bin/sh"
+	cmd.Args = append([]string{shell, "-c", `ulimit -v "$0" && exec "$@"`, strconv.FormatInt(most/1024, 10), cmd.Path},
+		cmd.Args[1:]...)
+	cmd.Path = shell
+	return nil
 }

@@ -4,9 +4,9 @@ package external
 
 import (
 	"errors"
-	"os"
+	"os/exec"
 )
 
-func limitMemory(*os.Process, int64) error {
+func limitMemory(*exec.Cmd, int64) error {
 	return errors.New("a memory limit is possible on Linux only")
 }

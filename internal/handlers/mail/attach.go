@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/folder"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -72,7 +73,7 @@ func (h *Handler) read(ctx context.Context, a Attachment, limit int64) ([]byte, 
 // files outside of the allowed folders, and several recipients in one text.
 func (h *Handler) refuse(data json.RawMessage, p SendPayload) error {
 	if len(p.To)+len(p.CC)+len(p.BCC) == 0 && !h.ToAdministrators(p.Template) {
-		return fmt.Errorf(`the mail has no recipient: give "to" an address, or %q for the CMS's admin_email`,
+		return phrase.Errorf(`the mail has no recipient: give "to" an address, or %q for the CMS's admin_email`,
 			template.Administrators)
 	}
 	for _, a := range p.Attachments {
@@ -80,10 +81,10 @@ func (h *Handler) refuse(data json.RawMessage, p SendPayload) error {
 			_, in := under(folder, a.Path)
 			return in
 		}) {
-			return fmt.Errorf("the attachment %.80q is not under the allowed folders (mail.roots)", a.Path)
+			return phrase.Errorf("the attachment %.80q is not under the allowed folders (mail.roots)", a.Path)
 		}
 		if a.Key != "" && h.c.Store == nil {
-			return errors.New("no store for attachments is configured")
+			return phrase.Errorf("no store for attachments is configured")
 		}
 	}
 	if h.c.OneRecipient {

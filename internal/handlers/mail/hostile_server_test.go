@@ -218,6 +218,42 @@ func TestHostileIMAPServersCostLittle(t *testing.T) {
 	}
 }
 
+// A server that sends its answers byte by byte, each in time, ends with the time
+// for an answer as a whole.
+func TestDrippingMailServersEnd(t *testing.T) {
+	drip := func(c net.Conn, _ *bufio.Reader) {
+		for begin := "220-* OK "; t.Context().Err() == nil; begin += "a" {
+			if _, err := c.Write([]byte(begin[len(begin)-1:])); err != nil {
+				return
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}
+	for name, try := range map[string]func(Config) error{
+		"SMTP": func(c Config) error {
+			_, err := run(t, handler(t, c), "drip", 1, map[string]any{"to": "a@b.example", "subject": "s", "body": "b"})
+			return err
+		},
+		"IMAP": func(c Config) error { _, err := readMailbox(t, handler(t, c)); return err },
+	} {
+		c := config(t, nil, jobstest.SQLite)
+		c.CommandTimeout, c.AnswerTimeout = 500*time.Millisecond, 500*time.Millisecond
+		port := hostile(t, drip)
+		c.Transport.Port, c.Transport.TLS, c.Transport.Username = port, TLSNone, ""
+		c.Mailbox = Mailbox{Host: "127.0.0.1", Port: port, Username: "u", Password: "p", TLS: TLSNone}
+		ended := make(chan error, 1)
+		go func() { ended <- try(c) }()
+		select {
+		case err := <-ended:
+			if err == nil || len(err.Error()) > 4*maxAnswer {
+				t.Errorf("%s: %.300v", name, err)
+			}
+		case <-time.After(20 * time.Second):
+			t.Errorf("%s: a drip never ends", name)
+		}
+	}
+}
+
 // Other clients change flags: such news must not stop the reader.
 func TestNewsBesideAFetchIsNoHindrance(t *testing.T) {
 	message := "Subject: hello\r\n\r\nno report\r\n"

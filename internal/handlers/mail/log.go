@@ -9,36 +9,41 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Entry is one recipient of one mail, as people see it.
 type Entry struct {
-	ID                int64
-	UUID              string // of the job
-	Recipient, Sender string
-	Subject, Template string
-	Status            Status
-	Attempt           int
-	MessageID         string
-	Driver, Host      string
-	Code              int
-	Answer            string
-	CreatedAt         time.Time
-	UpdatedAt         time.Time
+	ID        int64     `json:"id"`
+	UUID      string    `json:"uuid"` // of the job
+	Recipient string    `json:"recipient"`
+	Sender    string    `json:"sender"`
+	Subject   string    `json:"subject"`
+	Template  string    `json:"template"`
+	Status    Status    `json:"status"`
+	Attempt   int       `json:"attempt"`
+	MessageID string    `json:"message_id"`
+	Driver    string    `json:"driver"`
+	Host      string    `json:"host"`
+	Code      int       `json:"code"`
+	Answer    string    `json:"answer"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
+	UpdatedAt time.Time `json:"updated_at,omitzero"`
 	// HasPayload says that Resend can send it again.
-	HasPayload bool
+	HasPayload bool `json:"has_payload"`
 }
 
 // Attempt is one try to send to one recipient.
 type Attempt struct {
-	Recipient    string
-	Attempt      int
-	Status       Status
-	Driver, Host string
-	Code         int
-	Answer       string
-	Duration     time.Duration
-	At           time.Time
+	Recipient string        `json:"recipient"`
+	Attempt   int           `json:"attempt"`
+	Status    Status        `json:"status"`
+	Driver    string        `json:"driver"`
+	Host      string        `json:"host"`
+	Code      int           `json:"code"`
+	Answer    string        `json:"answer"`
+	Duration  time.Duration `json:"duration_ns"`
+	At        time.Time     `json:"at,omitzero"`
 }
 
 // LogFilter chooses entries. Empty fields choose all.
@@ -94,7 +99,7 @@ func (h *Handler) Log(ctx context.Context, f LogFilter, p jobs.Page) (jobs.List[
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
 		if err != nil {
-			return jobs.List[Entry]{}, fmt.Errorf("the cursor %.40q is not one of this list", p.Cursor)
+			return jobs.List[Entry]{}, jobs.Invalid(phrase.Errorf("the cursor %.40q is not one of this list", p.Cursor))
 		}
 		where, args = append(where, "id < ?"), append(args, before)
 	}

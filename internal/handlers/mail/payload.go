@@ -3,7 +3,6 @@ package mail
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Bounds of one payload. Larger lists belong into several jobs.
@@ -82,21 +82,21 @@ func (p *SendPayload) Validate() error {
 func (p *SendPayload) checkText() error {
 	switch {
 	case address.CheckLine(p.Subject) != nil:
-		return fmt.Errorf("the subject %w", address.CheckLine(p.Subject))
+		return phrase.Errorf("the subject %w", address.CheckLine(p.Subject))
 	case len(p.Subject) > maxSubject:
-		return fmt.Errorf("the subject has more than %d bytes", maxSubject)
+		return phrase.Errorf("the subject has more than %d bytes", maxSubject)
 	case p.Template == "" && p.Body == "" && p.Text == "":
-		return errors.New("a mail needs body, text or template")
+		return phrase.Errorf("a mail needs body, text or template")
 	case p.Template != "" && (p.Body != "" || p.Text != ""):
-		return errors.New("a mail has either a template or a body, not both")
+		return phrase.Errorf("a mail has either a template or a body, not both")
 	case !slices.Contains([]string{"", "html", "text"}, p.Format):
-		return fmt.Errorf("format is %q; it may be html or text", p.Format)
+		return phrase.Errorf("format is %q; it may be html or text", p.Format)
 	case len(p.To)+len(p.CC)+len(p.BCC) > maxRecipients:
-		return fmt.Errorf("a mail has at most %d recipients: make several jobs", maxRecipients)
+		return phrase.Errorf("a mail has at most %d recipients: make several jobs", maxRecipients)
 	case len(p.Attachments) > maxAttachments:
-		return fmt.Errorf("a mail has at most %d attachments", maxAttachments)
+		return phrase.Errorf("a mail has at most %d attachments", maxAttachments)
 	case p.MaxAge < 0:
-		return errors.New("maxAge cannot be negative")
+		return phrase.Errorf("maxAge cannot be negative")
 	}
 	return nil
 }
@@ -178,12 +178,13 @@ func (a Addresses) named() (rest Addresses, administrators bool) {
 func oneRecipient(payload json.RawMessage) error {
 	var fields struct{ To, CC, BCC json.RawMessage }
 	if err := json.Unmarshal(payload, &fields); err != nil {
-		return fmt.Errorf("reading the recipients: %w", err)
+		return phrase.Errorf("reading the recipients: %w", err)
 	}
 	for name, field := range map[string]json.RawMessage{"to": fields.To, "cc": fields.CC, "bcc": fields.BCC} {
 		var text string
 		if json.Unmarshal(field, &text) == nil && len(splitAddresses(text)) > 1 {
-			return fmt.Errorf("%s names several addresses in one text: write a list, or set mail.one_recipient: false",
+			return phrase.Errorf("%s names several addresses in one text: write a list, or set mail.one_recipient: "+
+				"false",
 				name)
 		}
 	}
@@ -197,7 +198,7 @@ func readAddress(item json.RawMessage) (string, error) {
 	}
 	var object struct{ Email, Address, Name string }
 	if err := json.Unmarshal(item, &object); err != nil {
-		return "", errors.New(`an address is a string or {"email": …, "name": …}`)
+		return "", phrase.Errorf(`an address is a string or {"email": …, "name": …}`)
 	}
 	mailbox := object.Email
 	if mailbox == "" {
@@ -290,18 +291,18 @@ func (a Attachment) check() error {
 		}
 	}
 	if sources != 1 {
-		return errors.New("an attachment has exactly one of path, key and content")
+		return phrase.Errorf("an attachment has exactly one of path, key and content")
 	}
 	if a.Content != "" && a.Name == "" {
-		return errors.New("an attachment with content needs a name")
+		return phrase.Errorf("an attachment with content needs a name")
 	}
 	for _, s := range []string{a.Path, a.Key, a.Name, a.ContentType, a.ContentID} {
 		if err := address.CheckLine(s); err != nil {
-			return fmt.Errorf("the attachment %.60q %w", a.Name+a.Path+a.Key, err)
+			return phrase.Errorf("the attachment %.60q %w", a.Name+a.Path+a.Key, err)
 		}
 	}
 	if strings.ContainsAny(a.ContentID, "<> \"") {
-		return fmt.Errorf("the contentId %.60q holds characters that are not taken", a.ContentID)
+		return phrase.Errorf("the contentId %.60q holds characters that are not taken", a.ContentID)
 	}
 	return nil
 }
@@ -319,13 +320,13 @@ func unsubscribeAddresses(text string) ([]string, error) {
 		switch {
 		case err != nil || len(uri) > maxUnsubscribe || address.CheckLine(uri) != nil ||
 			strings.ContainsAny(uri, "<>\"\\"):
-			return nil, fmt.Errorf("unsubscribe: %.80q is no address", uri)
+			return nil, phrase.Errorf("unsubscribe: %.80q is no address", uri)
 		case u.Scheme == "https" && u.Host != "", u.Scheme == "mailto" && u.Opaque != "":
 		default:
-			return nil, fmt.Errorf("unsubscribe: %.80q is neither https://… nor mailto:…", uri)
+			return nil, phrase.Errorf("unsubscribe: %.80q is neither https://… nor mailto:…", uri)
 		}
 		if seen[u.Scheme] {
-			return nil, errors.New("unsubscribe: one https and one mailto address at most")
+			return nil, phrase.Errorf("unsubscribe: one https and one mailto address at most")
 		}
 		seen[u.Scheme] = true
 		list = append(list, uri)

@@ -361,3 +361,26 @@ func TestCaptureBeatsTheSettings(t *testing.T) {
 		t.Errorf("others may read it: %v", info.Mode())
 	}
 }
+
+// A refusal that cannot be written down suppresses nobody: the next run would find a
+// suppressed recipient, and the job would complete although its mail was refused.
+func TestARefusalThatCouldNotBeWrittenFailsTheNextRun(t *testing.T) {
+	s := newSink(t, nil)
+	s.on(func(string) error { return errNoUser }, nil)
+	c := config(t, s, jobstest.SQLite)
+	h := handler(t, c)
+	rename := func(from, to string) {
+		if _, err := c.DB.Exec("ALTER TABLE " + from + " RENAME TO " + to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	payload := map[string]any{"to": "gone@example.net", "subject": "s", "body": "b"}
+	rename("cmsjobs_mail_attempts", "elsewhere")
+	if _, err := run(t, h, "j", 1, payload); err == nil || jobs.IsPermanent(err) {
+		t.Fatalf("the refusal is not written, and the run ended with %v", err)
+	}
+	rename("elsewhere", "cmsjobs_mail_attempts")
+	if _, err := run(t, h, "j", 2, payload); !jobs.IsPermanent(err) || !strings.Contains(err.Error(), "refused") {
+		t.Errorf("the next run ended with %v", err)
+	}
+}

@@ -23,12 +23,12 @@ const (
 
 // Suppression is an address that gets no mail.
 type Suppression struct {
-	Recipient string
-	Reason    string
-	Detail    string
-	CreatedAt time.Time
+	Recipient string    `json:"recipient"`
+	Reason    string    `json:"reason"`
+	Detail    string    `json:"detail"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
 	// ExpiresAt is zero for ever.
-	ExpiresAt time.Time
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
 }
 
 // Suppress puts an address on the list, or changes its entry. A zero expires

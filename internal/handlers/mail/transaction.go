@@ -24,10 +24,10 @@ func (d *delivery) transaction(ctx context.Context, g group, msg message, batch 
 	outcomes, err := d.driver.deliver(ctx, envelope{d.letter.from.Mailbox, batch}, msg, handOver)
 	written := d.settle(ctx, g, outcomes, started)
 	d.recordUse(ctx, err)
-	d.h.afterwards(ctx, d, g, outcomes)
-	if written != nil {
+	if written != nil { // nor suppressed: the next run would find only that, and not why
 		return outcomes, fmt.Errorf("%w (what was sent is not sent again)", written)
 	}
+	d.h.afterwards(ctx, d, g, outcomes)
 	if err != nil && ctx.Err() != nil {
 		return outcomes, errors.Join(context.Cause(ctx), err)
 	}

@@ -3,12 +3,12 @@ package media
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // ProcessImage makes the thumbnails of one picture: 3 attempts,
@@ -68,13 +68,13 @@ func (p *ProcessImagePayload) Validate() error {
 	id := string(p.MediaFileID)
 	switch {
 	case (id == "" || id == "0") && p.FilePath == "":
-		return errors.New("it has neither mediaFileId nor filePath")
+		return phrase.Errorf("it has neither mediaFileId nor filePath")
 	case len(id) > maxID || strings.Trim(id, "-0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ") != "":
-		return fmt.Errorf("mediaFileId %.40q is no number, UUID or ULID", id)
+		return phrase.Errorf("mediaFileId %.40q is no number, UUID or ULID", id)
 	case len(p.FilePath) > maxPath || strings.ContainsAny(p.FilePath, "\x00\\"):
-		return fmt.Errorf("filePath %.80q is too long or holds a NUL or a backslash", p.FilePath)
+		return phrase.Errorf("filePath %.80q is too long or holds a NUL or a backslash", p.FilePath)
 	case slices.Contains(strings.Split(p.FilePath, "/"), ".."):
-		return fmt.Errorf("filePath %.80q leaves the uploads", p.FilePath)
+		return phrase.Errorf("filePath %.80q leaves the uploads", p.FilePath)
 	}
 	return nil
 }

@@ -3,11 +3,10 @@ package notify
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Send is the type notification.send.
@@ -64,11 +63,11 @@ type Result struct {
 func (p *Payload) Validate() error {
 	switch {
 	case p.Title == "" && !p.Digest:
-		return errors.New("a notification needs a title")
+		return phrase.Errorf("a notification needs a title")
 	case levelOf(p.Level) < 0:
-		return fmt.Errorf("the level is %.40q; it may be info, warning or error", p.Level)
+		return phrase.Errorf("the level is %.40q; it may be info, warning or error", p.Level)
 	case p.Digest && p.Topic == "":
-		return errors.New("a digest needs a topic")
+		return phrase.Errorf("a digest needs a topic")
 	}
 	return nil
 }
@@ -150,6 +149,12 @@ func BackupsWatched(message string, worrying, digest bool, url string) jobs.Spec
 		p.Level = Info
 	}
 	return Send.New(p)
+}
+
+// LinksBroken is the notification of links of the site that lead nowhere.
+func LinksBroken(message, url string) jobs.Spec {
+	return Send.New(Payload{Topic: "links.broken", Title: "Links of the site lead nowhere", Message: message,
+		Level: Warning, URL: url})
 }
 
 // Condition is the notification of a condition that began or ended. told says

@@ -15,7 +15,8 @@
 //     or deleting the content, cancels it.
 //   - A job looks at the row before it acts: one that comes too early, too late
 //     or for nothing changes nothing. Running it twice publishes once.
-//   - The watcher reads only what changed since its mark, one bounded query a
-//     table, by one instance at a time; it emits after reading and moves its
-//     mark after emitting, so a crash repeats and loses nothing.
+//   - The watcher remembers nothing of the content: it compares what readers see
+//     with what shows it. A crash, a lost call of the feed or a second watcher
+//     lose nothing, and at worst ask twice for one sitemap.
+//   - Its looks have a bounded part of the time, whatever calls for them.
 package publish

@@ -31,16 +31,12 @@ func Models() []Model {
 	return append(list, Model{Model: cms.Model{Name: "ads", Class: `Botble\Ads\Models\Ads`}})
 }
 
-// Change is something that readers of the site can see, or no longer see.
-type Change struct {
+// Publication is content whose moment has come.
+type Publication struct {
 	Model, Class, ID, Title string
-	// URL is known of what was published just now; "" where it has none.
+	// URL is "" where it has none.
 	URL string
-	// Public is false for what is a draft now or dated ahead.
-	Public bool
-	// Published says that its moment came just now, by this service.
-	Published bool
-	At        time.Time
+	At  time.Time
 }
 
 // Queue is where pending publications wait.
@@ -58,12 +54,21 @@ type Config struct {
 	Queue Queue
 	// Models are Models() when empty.
 	Models []Model
-	// Effects says which jobs changes cause; nil causes none.
-	Effects func(context.Context, []Change) ([]jobs.Spec, error)
-	Now     func() time.Time
-	Logger  *slog.Logger
-	// Every is how often the watcher looks: a minute.
-	Every time.Duration
+	// Effects says which jobs a publication causes; nil causes none.
+	Effects func(context.Context, Publication) ([]jobs.Spec, error)
+	// Outdated names the jobs that renew what shows the content to readers (the
+	// sitemap, caches) where it is older than the content, and what stands for the
+	// content as it is; nil: nothing shows it.
+	Outdated func(context.Context) (content string, renew []jobs.Spec, err error)
+	// Edited names the jobs that renew the pages of rows that the feed named, each
+	// TABLE:ID, where readers see a change; nil: Outdated is enough.
+	Edited func(ctx context.Context, rows []string) ([]jobs.Spec, error)
+	Now    func() time.Time
+	Logger *slog.Logger
+	// Every is how often the watcher looks in any case: a minute. Probe is how often
+	// it does where no feed tells of changes, by day; 0: not oftener.
+	Every, Probe time.Duration
+	Night        func(time.Time) bool // nil: it is always day
 	// Name tells watchers apart (host and process).
 	Name string
 }
@@ -83,7 +88,7 @@ func New(c Config) (*Handler, error) {
 		c.Models[i].Model = c.Models[i].WithDefaults()
 	}
 	if c.Effects == nil {
-		c.Effects = func(context.Context, []Change) ([]jobs.Spec, error) { return nil, nil }
+		c.Effects = func(context.Context, Publication) ([]jobs.Spec, error) { return nil, nil }
 	}
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -227,23 +232,16 @@ func (h *Handler) carryOut(ctx context.Context, m Model, e cms.Entry, r *Result,
 			r.Outcome = refreshed
 		}
 	}
-	c := h.change(m, e, now)
-	c.Public, c.Published = true, true
+	c := Publication{Model: m.Name, Class: m.Class, ID: e.ID, Title: e.Title, At: now}
 	if c.URL, err = h.c.Site.Address(ctx, m.Model, r.ID, now); err != nil { // no reason not to publish
 		h.c.Logger.WarnContext(ctx, "address of published content unknown", "event", "publish.address_unknown",
 			"model", m.Name, "id", r.ID, "error", err)
 	}
 	r.URL = c.URL
-	next, err := h.c.Effects(ctx, []Change{c})
+	next, err := h.c.Effects(ctx, c)
 	if err != nil {
 		return fmt.Errorf("naming what follows the publication of %s %s: %w", m.Name, r.ID, err)
 	}
 	jobs.FollowUp(ctx, next...)
 	return h.done(ctx, m, r.ID)
-}
-
-// change describes a row for others.
-func (h *Handler) change(m Model, e cms.Entry, now time.Time) Change {
-	public := (e.Status == "" || e.Status == m.Published) && !(m.Scheduled && e.Created.After(now))
-	return Change{Model: m.Name, Class: m.Class, ID: e.ID, Title: e.Title, Public: public, At: now}
 }

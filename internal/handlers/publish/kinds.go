@@ -3,12 +3,12 @@ package publish
 import (
 	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Publish makes one piece of content public.
@@ -34,7 +34,7 @@ type Payload struct {
 // Validate asks for an id.
 func (p *Payload) Validate() error {
 	if p.ID == "" || len(p.ID) > 64 {
-		return errors.New("id is missing: it names the row to publish")
+		return phrase.Errorf("id is missing: it names the row to publish")
 	}
 	return nil
 }

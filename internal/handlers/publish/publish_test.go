@@ -33,7 +33,9 @@ type newsroom struct {
 	past    *history.Store
 	handler *Handler
 	now     time.Time
-	told    []Change // what the effects were asked for
+	watcher *Watcher
+	shown   string        // the content that readers were shown last
+	told    []Publication // what the effects were asked for
 }
 
 type cancelling struct {
@@ -61,6 +63,8 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 	} else {
 		n.sql("CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(100), status VARCHAR(60), publish_at " +
 			"TIMESTAMP NULL, created_at TIMESTAMP NULL, updated_at TIMESTAMP NULL)")
+		n.sql("CREATE TABLE slugs (id INTEGER PRIMARY KEY, " + database.Of(db).Ident("key") + " VARCHAR(100), " +
+			"reference_id INTEGER, reference_type VARCHAR(100), prefix VARCHAR(60))")
 	}
 	n.must(migrations.Up(context.Background(), db))
 	_, err = tables.CreateTables(context.Background(), db, tables.Stock, "")
@@ -77,6 +81,8 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 	n.must(err)
 	n.past = history.New(found)
 	n.handler.c.Queue = cancelling{n.store, n.past}
+	n.watcher = n.handler.NewWatcher(Calls{})
+	n.show()
 	return n
 }
 
@@ -84,12 +90,40 @@ func newNewsroom(t testing.TB, engine jobstest.Engine, dump string, models ...Mo
 func (n *newsroom) another(name string, models []Model) *Handler {
 	h, err := New(Config{Site: n.site, DB: n.db, Queue: cancelling{n.store, n.past}, Models: models, Name: name,
 		Now: func() time.Time { return n.now },
-		Effects: func(_ context.Context, changes []Change) ([]jobs.Spec, error) {
-			n.told = append(n.told, changes...)
+		Outdated: func(ctx context.Context) (string, []jobs.Spec, error) {
+			content, err := n.content(ctx)
+			if err != nil || content == n.shown {
+				return content, nil, err
+			}
+			return content, []jobs.Spec{sitemap.New(struct{}{})}, nil
+		},
+		Effects: func(_ context.Context, p Publication) ([]jobs.Spec, error) {
+			n.told = append(n.told, p)
 			return []jobs.Spec{sitemap.New(struct{}{})}, nil
 		}})
 	n.must(err)
 	return h
+}
+
+// content stands for what readers can see.
+func (n *newsroom) content(ctx context.Context) (string, error) {
+	var all []any
+	for _, m := range cms.Models() {
+		digests, err := n.site.ContentDigest(ctx, m, cms.ContentQuery{Now: n.now})
+		if err != nil {
+			return "", err
+		}
+		all = append(all, digests)
+	}
+	return fmt.Sprint(all...), nil
+}
+
+// show makes the sitemap.
+func (n *newsroom) show() {
+	n.t.Helper()
+	var err error
+	n.shown, err = n.content(context.Background())
+	n.must(err)
 }
 
 func (n *newsroom) must(err error) {
@@ -132,25 +166,21 @@ func (n *newsroom) zone() *time.Location {
 
 func (n *newsroom) wall(t time.Time) string { return cms.WallClock(t, n.zone()) }
 
-// look lets the watcher look and returns what it told since the last time.
+// look lets the watcher look, and says whether it asked for a new sitemap.
 func (n *newsroom) look() string {
 	n.t.Helper()
-	n.told = nil
-	_, err := n.handler.NewWatcher().Look(context.Background())
+	changed, err := n.watcher.Look(context.Background())
 	n.must(err)
-	return n.said()
+	if changed {
+		return "changed"
+	}
+	return ""
 }
 
 func (n *newsroom) said() string {
 	var words []string
 	for _, c := range n.told {
-		word := c.Model + " " + c.ID
-		if c.Published {
-			word += " published " + c.URL
-		} else if !c.Public {
-			word += " hidden"
-		}
-		words = append(words, word)
+		words = append(words, c.Model+" "+c.ID+" published "+c.URL)
 	}
 	return strings.Join(words, ", ")
 }
@@ -235,7 +265,7 @@ func testThePostSchedulerOfTheRealCMS(t *testing.T, engine jobstest.Engine) {
 	date(3, noon.Add(2*time.Hour))
 	date(4, noon.Add(3*time.Hour))
 	date(5, noon.Add(3*time.Hour))
-	n.expect("looking", n.look(), "")
+	n.expect("looking", n.look(), "changed")
 	n.expect("pending", n.pending(), "+3h0m0s +3h0m0s +2h0m0s")
 	n.look()
 	n.expect("pending, looked at again", n.pending(), "+3h0m0s +3h0m0s +2h0m0s")
@@ -253,14 +283,15 @@ func testThePostSchedulerOfTheRealCMS(t *testing.T, engine jobstest.Engine) {
 	n.expect("at its moment", n.work(), "refreshed")
 	n.expect("who is notified", n.said(), "posts 3 published https://news.example/"+n.slug(3))
 	n.expect("at its moment", n.public("3"), "shown")
+	n.show()
 	n.now = noon.Add(time.Hour + time.Minute)
-	n.expect("the watcher does not tell again", n.look(), "")
+	n.expect("the watcher does not ask again", n.look(), "")
 	n.expect("nothing is left", n.pending(), "")
 
 	// What became public while nobody watched is found afterwards.
 	date(6, noon.Add(90*time.Minute))
 	n.now = noon.Add(2 * time.Hour)
-	n.expect("looking late", n.look(), "posts 6")
+	n.expect("looking late", n.look(), "changed")
 	n.expect("and not twice", n.look(), "")
 }
 
@@ -271,32 +302,52 @@ func (n *newsroom) slug(id int) string {
 	return strings.TrimPrefix(prefix+"/"+key, "/")
 }
 
-func TestEditsAreToldOnceInOrderAndByOneInstance(t *testing.T) {
-	jobstest.EachMySQL(t, testEditsAreToldOnceInOrderAndByOneInstance)
+// Whatever changes what readers see makes one new sitemap; what they do not
+// see makes none.
+func TestEditsMakeOneSitemapEach(t *testing.T) {
+	jobstest.EachMySQL(t, testEditsMakeOneSitemapEach)
 }
 
-func testEditsAreToldOnceInOrderAndByOneInstance(t *testing.T, engine jobstest.Engine) {
+func testEditsMakeOneSitemapEach(t *testing.T, engine jobstest.Engine) {
 	n := newNewsroom(t, engine, jobstest.Fixture(t, "database.sql"))
-	n.look()
-	n.sql("UPDATE posts SET updated_at = ? WHERE id IN (7, 8)", n.wall(noon.Add(10*time.Second)))
-	n.sql("UPDATE pages SET updated_at = ?, status = 'draft' WHERE id = 2", n.wall(noon.Add(20*time.Second)))
-	n.now = noon.Add(12 * time.Second)
-	n.expect("the newest seconds are left", n.look(), "")
-	n.now = noon.Add(time.Minute)
-	n.expect("edits", n.look(), "pages 2 hidden, posts 7, posts 8")
-	n.expect("once", n.look(), "")
+	n.expect("the first look", n.look(), "")
+	const post = `Botble\Blog\Models\Post`
+	for _, c := range []struct{ name, statement, want string }{
+		{"withdrawn", "UPDATE posts SET status = 'draft' WHERE id = 7", "changed"},
+		{"an edit of a draft", "UPDATE posts SET name = 'x', updated_at = '2026-03-10 11:59:00' WHERE id = 7", ""},
+		{"published", "UPDATE posts SET status = 'published' WHERE id = 7", "changed"},
+		{"edited", "UPDATE posts SET updated_at = '2026-03-10 11:59:30' WHERE id = 8", "changed"},
+		{"read", "UPDATE posts SET views = views + 1", ""},
+		{"renamed", "UPDATE slugs SET `key` = 'renamed' WHERE reference_id = 9 AND reference_type = '" + post + "'",
+			"changed"},
+		{"deleted", "DELETE FROM posts WHERE id = 8", "changed"},
+		{"a page", "UPDATE pages SET status = 'draft' WHERE id = 2", "changed"},
+	} {
+		n.sql(strings.ReplaceAll(c.statement, `\`, `\\`))
+		n.expect(c.name, n.look(), c.want)
+		n.expect(c.name+", looked at again", n.look(), "")
+		n.show()
+	}
 
-	other := n.another("second", nil)
-	n.sql("UPDATE posts SET updated_at = ? WHERE id = 9", n.wall(n.now))
-	n.now = n.now.Add(time.Minute)
-	n.told = nil
-	if found, err := other.NewWatcher().Look(context.Background()); err != nil || found != 0 {
-		t.Errorf("a second instance watches too: %d, %v", found, err)
+	other := n.another("second", nil).NewWatcher(Calls{})
+	n.sql("DELETE FROM posts WHERE id = 9")
+	if changed, err := other.Look(context.Background()); err != nil || changed {
+		t.Errorf("a second instance watches too: %t, %v", changed, err)
 	}
 	n.now = n.now.Add(time.Hour) // the first one died
-	if found, err := other.NewWatcher().Look(context.Background()); err != nil || found != 1 {
-		t.Errorf("the second instance does not take over: %d, %v", found, err)
+	if changed, err := other.Look(context.Background()); err != nil || !changed {
+		t.Errorf("the second instance does not take over: %t, %v", changed, err)
 	}
+}
+
+// What is written while an instance is away is found by its first look.
+func TestEditsWhileNobodyWatched(t *testing.T) {
+	n := newNewsroom(t, jobstest.SQLite, "")
+	n.look()
+	n.sql("INSERT INTO posts (id, name, status, created_at, updated_at) VALUES (1, 'A post', 'published', " +
+		"'2026-01-01 00:00:00', '2026-01-01 00:00:00')")
+	n.watcher = n.handler.NewWatcher(Calls{})
+	n.expect("the next instance", n.look(), "changed")
 }
 
 // A watcher that ends releases its lease: the one that is started next, after
@@ -312,7 +363,7 @@ func TestAWatcherThatEndsLetsTheNextOneWatch(t *testing.T) {
 			}
 			ctx, stop := context.WithCancel(context.Background())
 			stop()
-			n.must(n.handler.NewWatcher().Run(ctx))
+			n.must(n.watcher.Run(ctx))
 			if mine, err := other.lease(context.Background()); err != nil || !mine {
 				t.Errorf("the next watcher has to wait: %v, %v", mine, err)
 			}

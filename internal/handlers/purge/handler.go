@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -25,8 +26,14 @@ type Config struct {
 	// Also are paths that list what others show: they are purged with every change.
 	// The front page when empty.
 	Also []string
+	// Pages is how many pages of each list are purged: LIST?page=2 and so on. 1: none
+	// but the first.
+	Pages int
 	// Changed knows what changed since the last purge; nil: a job cannot ask for it.
 	Changed Changed
+	// Told receives what changed when it was purged; what it enqueues with
+	// jobs.FollowUp is enqueued with the end of the job. nil: nobody wants to know.
+	Told func(context.Context, Change) error
 	// Client reaches the destinations, and the site itself.
 	Client *http.Client
 	Warm   WarmOptions
@@ -34,14 +41,34 @@ type Config struct {
 	Logger *slog.Logger
 }
 
-// Changed gives what changed since done was last called.
-type Changed func(ctx context.Context, most int) (urls []string, more bool, done func(context.Context) error, err error)
+// Found is what changed.
+type Found struct {
+	URLs []string
+	// Lists are pages that list those.
+	Lists []string
+	// More says that there is more than was asked for.
+	More bool
+	// Purged notes that it was purged.
+	Purged func(context.Context) error
+}
+
+// Changed gives what changed since it was last noted as purged: on the whole site, or of
+// the rows, each TABLE:ID, where there are any.
+type Changed func(ctx context.Context, rows []string, most int) (Found, error)
+
+// Change is what a job found changed and purged.
+type Change struct {
+	URLs []string `json:"urls"`
+	// All says that there were more than are listed.
+	All bool `json:"all,omitempty"`
+}
 
 // Handler runs cache.purge.
 type Handler struct {
 	c            Config
 	site         *url.URL
 	destinations []destination
+	comparing    chan struct{} // holds a value while a job finds out what changed, and purges it
 }
 
 // New returns the handler. An error says which destination cannot work.
@@ -60,7 +87,7 @@ func New(c Config) (*Handler, error) {
 		c.Also = []string{"/"}
 	}
 	c.Warm = c.Warm.withDefaults()
-	h := &Handler{c: c, site: site}
+	h := &Handler{c: c, site: site, comparing: make(chan struct{}, 1)}
 	for _, d := range c.Destinations {
 		d = d.withDefaults()
 		to, err := d.open(c.Client, c.Now)
@@ -76,6 +103,11 @@ func New(c Config) (*Handler, error) {
 func (h *Handler) Register(r *jobs.Registry) { jobs.Handle(r, Purge, h.run) }
 
 func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
+	done, err := h.alone(ctx, p)
+	if err != nil {
+		return err
+	}
+	defer done()
 	noted, nothing, err := h.changed(ctx, &p)
 	if err != nil || nothing {
 		return err
@@ -92,6 +124,7 @@ func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
 	// What failed to be purged is not asked for: the old page would stay warm.
 	if failed == nil && !p.DryRun {
 		failed = noted(ctx)
+		done()
 		if !p.Cold && h.c.Warm.Most > 0 {
 			w := h.warm(ctx, urls)
 			r.Warm = &w
@@ -103,31 +136,71 @@ func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
 	return failed
 }
 
+// alone lets one job at a time find out what changed, until it is noted: two would find
+// the same changes.
+func (h *Handler) alone(ctx context.Context, p Payload) (done func(), err error) {
+	if !p.compares() {
+		return func() {}, nil
+	}
+	select {
+	case h.comparing <- struct{}{}:
+		return sync.OnceFunc(func() { <-h.comparing }), nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
 // changed adds what changed to a payload that asks for it. noted is called when it
 // was purged; nothing says that nothing has changed, which is then the result.
 func (h *Handler) changed(ctx context.Context, p *Payload) (noted func(context.Context) error, nothing bool,
 	err error) {
 	noted = func(context.Context) error { return nil }
-	if !p.Changed {
+	if !p.compares() {
 		return noted, false, nil
 	}
 	if h.c.Changed == nil {
 		return nil, false, jobs.Permanent(errors.New("what changed is not known here: it is read with the sitemaps, " +
 			"which are off"))
 	}
-	urls, more, done, err := h.c.Changed(ctx, maxURLs)
+	rows := p.Rows
+	if p.Changed { // they are of the site
+		rows = nil
+	}
+	found, err := h.c.Changed(ctx, rows, maxURLs)
 	if err != nil {
 		return nil, false, fmt.Errorf("reading what changed on the site: %w", err)
 	}
+	urls, done := found.URLs, found.Purged
 	if len(urls) == 0 && len(p.URLs) == 0 && !p.All {
 		if !p.DryRun {
 			err = done(ctx)
 		}
 		return done, true, errors.Join(err, jobs.SetResult(ctx, Result{DryRun: p.DryRun}))
 	}
-	p.All = p.All || more
-	p.URLs = slices.Concat(p.URLs, urls, h.c.Also)
+	p.All = p.All || found.More
+	if len(urls) > 0 && h.c.Told != nil {
+		done = func(ctx context.Context) error {
+			return errors.Join(found.Purged(ctx), h.c.Told(ctx, Change{urls, found.More}))
+		}
+	}
+	if len(urls) > 0 {
+		p.URLs = slices.Concat(p.URLs, urls, h.pages(found.Lists), h.pages(h.c.Also))
+	}
 	return done, false, nil
+}
+
+// pages adds their further pages to lists.
+func (h *Handler) pages(lists []string) []string {
+	all := slices.Clone(lists)
+	for _, list := range lists {
+		for n := 2; n <= h.c.Pages; n++ {
+			if u, err := h.site.Parse(list); err == nil && u.RawQuery == "" {
+				u.RawQuery = fmt.Sprintf("page=%d", n)
+				all = append(all, u.String())
+			}
+		}
+	}
+	return all
 }
 
 // own are the addresses that are the site's, absolute, each once; refused are the

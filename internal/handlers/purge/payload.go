@@ -1,11 +1,10 @@
 package purge
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Payload says what is purged.
@@ -14,6 +13,9 @@ type Payload struct {
 	URLs []string `json:"urls,omitempty" example:"[\"/news/title\"]" synonyms:"url,paths"`
 	// Changed purges what changed on the site since the last such job.
 	Changed bool `json:"changed,omitempty" default:"false"`
+	// Rows purges the pages of these rows of the CMS's content where they changed since
+	// the last such job; each is TABLE:ID.
+	Rows []string `json:"rows,omitempty" example:"[\"posts:12\"]"`
 	// All purges the whole site. URLs are then only asked for.
 	All bool `json:"all,omitempty" default:"false" synonyms:"everything"`
 	// Cold leaves out asking for the pages.
@@ -25,14 +27,24 @@ type Payload struct {
 // maxURLs is how many addresses one job takes.
 const maxURLs = 5000
 
+// maxRows is how many rows one job looks at.
+const maxRows = 500
+
+// compares says that the job finds out what changed.
+func (p *Payload) compares() bool { return p.Changed || len(p.Rows) > 0 }
+
 // Validate refuses what no retry repairs.
 func (p *Payload) Validate() error {
 	switch {
-	case len(p.URLs) == 0 && !p.All && !p.Changed:
-		return errors.New(`nothing is named: give "urls", "changed": true for what changed since the last purge, or ` +
-			`"all": true for the whole site`)
+	case len(p.URLs) == 0 && len(p.Rows) == 0 && !p.All && !p.Changed:
+		return phrase.Errorf(
+			`nothing is named: give "urls", "changed": true for what changed since the last purge, or ` +
+				`"all": true for the whole site`)
+	case len(p.Rows) > maxRows:
+		return phrase.Errorf("rows has %d, at most %d are taken: use changed", len(p.Rows), maxRows)
 	case len(p.URLs) > maxURLs:
-		return fmt.Errorf("urls has %d addresses, at most %d are taken: use several jobs, or all", len(p.URLs), maxURLs)
+		return phrase.Errorf("urls has %d addresses, at most %d are taken: use several jobs, or all", len(p.URLs),
+			maxURLs)
 	}
 	return nil
 }

@@ -306,11 +306,17 @@ func TestPagesAreWarm(t *testing.T) {
 // What changed is noted when it was purged, also where it is nothing; a dry run and a
 // purge that failed note nothing.
 func TestWhatChangedIsNotedOnce(t *testing.T) {
-	address, _ := service(t, fine)
-	urls, noted := []string{"/a"}, 0
-	c := purge.Config{Site: "https://www.example.com", Changed: func(context.Context, int) ([]string, bool,
-		func(context.Context) error, error) {
-		return urls, false, func(context.Context) error { noted++; return nil }, nil
+	address, calls := service(t, fine)
+	urls, noted, told := []string{"/a"}, 0, 0
+	c := purge.Config{Site: "https://www.example.com", Pages: 2, Changed: func(context.Context, []string, int) (purge.Found,
+		error) {
+		return purge.Found{URLs: urls, Lists: []string{"https://www.example.com/list"},
+			Purged: func(context.Context) error { noted++; return nil }}, nil
+	}, Told: func(_ context.Context, c purge.Change) error {
+		if told++; !slices.Equal(c.URLs, []string{"/a"}) || c.All {
+			t.Errorf("notified of %+v", c)
+		}
+		return nil
 	}}
 	for i, x := range []struct {
 		url  string
@@ -324,6 +330,15 @@ func TestWhatChangedIsNotedOnce(t *testing.T) {
 		if noted != x.want || (err != nil) != (x.url != address) {
 			t.Errorf("%d: noted %d times, want %d; %v", i, noted, x.want, err)
 		}
+	}
+	// The pages that list it go with it.
+	if got := calls(); len(got) != 1 || got[0].Body != strings.ReplaceAll(
+		`{"all":false,"urls":["SITE/a","SITE/list","SITE/list?page=2","SITE/","SITE/?page=2"]}`, "SITE",
+		"https://www.example.com") {
+		t.Errorf("purged %v", got)
+	}
+	if told != 1 {
+		t.Errorf("told %d times of one change", told)
 	}
 }
 

@@ -1,8 +1,11 @@
 package sitemap
 
 import (
+	"io"
 	"strings"
 	"time"
+
+	"github.com/klauspost/compress/gzip"
 )
 
 // entry is one <url> of a sitemap.
@@ -14,6 +17,7 @@ type entry struct {
 	alternates []alternate
 	images     []string
 	news       *news
+	post       string // the id of the post whose page it is, "" of another
 }
 
 // alternate is the same content in a language; "x-default" is for readers of
@@ -184,3 +188,7 @@ func width(text string, r rune) int {
 	}
 	return 1
 }
+
+func zipped(name string) bool { return strings.HasSuffix(name, ".gz") }
+
+func gunzip(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }

@@ -150,6 +150,7 @@ func TestIndexNowGetsExactlyWhatChanged(t *testing.T) {
 			}
 			wantChanges(t, h, 10, e.URL+"/blog/2026/one.html", e.URL+"/blog/pending.html", e.URL+"/world&co.html")
 			wantChanges(t, h, 10)
+			wantRows(t, h, site)
 			site.DB.MustExec("UPDATE posts SET updated_at = '2026-11-19 00:00:01' WHERE id IN (1, 4)")
 			if c, err := h.ChangesToPurge(t.Context(), 1); err != nil || !c.More {
 				t.Errorf("two changes, one asked for: %+v, %v", c, err)
@@ -157,6 +158,70 @@ func TestIndexNowGetsExactlyWhatChanged(t *testing.T) {
 				t.Error(err)
 			}
 			wantChanges(t, h, 10)
+		})
+	}
+}
+
+// wantRows looks at single rows: only those that are public and changed count, and what
+// was noted of them has not changed for the comparison of the site either.
+func wantRows(t *testing.T, h *sitemap.Handler, site *cms.Site) {
+	t.Helper()
+	one := site.URL() + "/blog/2026/one.html"
+	site.DB.MustExec("UPDATE posts SET updated_at = '2026-11-18 00:00:01' WHERE id IN (1, 4)")
+	for _, x := range []struct {
+		rows []string
+		want []string
+	}{
+		{[]string{"other:1", "posts:1x", "posts:999999", "categories:1", "pages:x"}, nil}, // a draft by now, and no rows
+		{[]string{"posts:1", "posts:1", "other:4"}, []string{one}},
+		{[]string{"posts:1"}, nil},
+	} {
+		c, err := h.ChangesOfRows(t.Context(), x.rows)
+		if err == nil {
+			err = h.NoteChanges(t.Context(), c)
+		}
+		if err != nil || !slices.Equal(c.URLs, x.want) {
+			t.Errorf("of %v changed %v, %v; want %v", x.rows, c.URLs, err, x.want)
+		}
+	}
+	wantChanges(t, h, 10, site.URL()+"/blog/pending.html")
+}
+
+// Where no map is made, the content is compared with what was noted for caches. With a
+// post go the pages that list it.
+func TestASiteWithoutAMap(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			site := plainCMS(t, engine, "bigint")
+			blog(t, site)
+			site.DB.MustExec("CREATE TABLE post_categories (category_id BIGINT, post_id BIGINT)")
+			site.DB.MustExec("CREATE TABLE post_tags (tag_id BIGINT, post_id BIGINT)")
+			site.DB.MustExec("INSERT INTO post_categories SELECT id, 1 FROM categories")
+			site.DB.MustExec("INSERT INTO post_tags VALUES (77, 1)") // there is none such
+			h := teller(t, site, newEngine(t, site), nil)
+			compare := func(what string, want bool) {
+				t.Helper()
+				if s, err := h.Compare(t.Context()); err != nil || s.Listed || s.Outdated != want {
+					t.Errorf("%s: %+v, %v", what, s, err)
+				}
+			}
+			compare("at first", true)
+			wantChanges(t, h, 10)
+			compare("when it was noted", false)
+			site.DB.MustExec("UPDATE posts SET updated_at = '2026-11-19 00:00:00' WHERE id = 1")
+			compare("after an edit", true)
+			one, list := []string{site.URL() + "/blog/2026/one.html"}, []string{site.URL() + "/world&co.html"}
+			for _, rows := range [][]string{nil, {"posts:1"}} {
+				c, err := h.ChangesToPurge(t.Context(), 10)
+				if rows != nil {
+					c, err = h.ChangesOfRows(t.Context(), rows)
+				}
+				if err != nil || c.More || !slices.Equal(c.URLs, one) || !slices.Equal(c.Lists, list) {
+					t.Errorf("of %v: %+v, %v", rows, c, err)
+				}
+			}
+			wantChanges(t, h, 10, one...)
+			compare("when that was noted", false)
 		})
 	}
 }
@@ -398,7 +463,7 @@ func TestTheJobLeadsToIndexNowAndTellsOfItself(t *testing.T) {
 	})
 	job := jobs.Job{Type: "sitemap.generate", Data: json.RawMessage(`{"force":false}`), Attempt: 1, MaxAttempts: 3}
 	result, next, err := run(t, h, job)
-	if err != nil || len(next) != 1 || next[0].Type != "sitemap.indexnow" || next[0].Delay != time.Second ||
+	if err != nil || len(next) != 1 || next[0].Type != "sitemap.indexnow" || next[0].Delay != 0 ||
 		string(next[0].Data) != `{"sitemapUrl":null}` {
 		t.Fatalf("%v, follow-ups %+v", err, next)
 	}

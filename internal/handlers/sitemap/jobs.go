@@ -15,10 +15,6 @@ func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, IndexNow, h.indexNow)
 }
 
-// indexNowDelay is the wait between a new map and telling of it: caches in front of
-// the site are purged meanwhile.
-const indexNowDelay = time.Second
-
 // generate is the job around Write.
 func (h *Handler) generate(ctx context.Context, j jobs.Job, p GeneratePayload) error {
 	result, err := h.Write(ctx, p.Force, func(done, total int64, note string) { jobs.Report(ctx, done, total, note) })
@@ -46,13 +42,13 @@ func (h *Handler) announce(ctx context.Context, j jobs.Job, r Result) error {
 	if r.Disabled != "" || r.Unchanged != "" && j.Attempt <= 1 {
 		return nil
 	}
-	jobs.FollowUp(ctx, IndexNow.New(IndexNowPayload{}).In(indexNowDelay))
-	if h.updated == nil {
-		return nil
+	if h.updated != nil {
+		if err := h.updated(ctx, Event{URL: h.site.URL() + "/" + indexName, URLs: r.URLs}); err != nil {
+			return fmt.Errorf("telling of the new sitemap: %w", err)
+		}
 	}
-	if err := h.updated(ctx, Event{URL: h.site.URL() + "/" + indexName, URLs: r.URLs}); err != nil {
-		return fmt.Errorf("telling of the new sitemap: %w", err)
-	}
+	// Last: caches in front of the site are purged before a search engine asks.
+	jobs.FollowUp(ctx, IndexNow.New(IndexNowPayload{}))
 	return nil
 }
 

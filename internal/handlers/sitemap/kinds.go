@@ -1,11 +1,11 @@
 package sitemap
 
 import (
-	"fmt"
 	"net/url"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Generate writes the sitemap.
@@ -100,7 +100,7 @@ func (p *IndexNowPayload) Validate() error {
 	switch p.Mode {
 	case "", ModeURLs, ModeSitemap, ModeBoth:
 	default:
-		return fmt.Errorf("mode %q: use urls, sitemap or both", p.Mode)
+		return phrase.Errorf("mode %q: use urls, sitemap or both", p.Mode)
 	}
 	if p.SitemapURL == nil {
 		return nil
@@ -108,7 +108,7 @@ func (p *IndexNowPayload) Validate() error {
 	u, err := url.Parse(*p.SitemapURL)
 	if err != nil || len(*p.SitemapURL) > maxURL || u.Scheme != "https" && u.Scheme != "http" || u.Host == "" ||
 		u.User != nil {
-		return fmt.Errorf("sitemapUrl %.80q is no http or https address of at most %d bytes", *p.SitemapURL, maxURL)
+		return phrase.Errorf("sitemapUrl %.80q is no http or https address of at most %d bytes", *p.SitemapURL, maxURL)
 	}
 	return nil
 }

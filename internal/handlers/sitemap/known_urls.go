@@ -2,7 +2,6 @@ package sitemap
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"hash/fnv"
 	"slices"
@@ -133,6 +132,7 @@ type changedURL struct {
 	loc   string
 	stamp uint32
 	gone  bool
+	post  string // its id, where it is a post's page
 }
 
 // note makes addresses known to a consumer.
@@ -174,95 +174,6 @@ func anys[T any](consumer string, list []T) []any {
 	return args
 }
 
-// Changes are the addresses that are new, changed or gone since they were last
-// noted for the caches in front of the site.
-type Changes struct {
-	URLs []string
-	// More says that there are more than were asked for.
-	More bool
-
-	list  []changedURL
-	first bool // nothing was noted yet
-	began time.Time
-}
-
-// ChangesToPurge compares the site with what was noted, address by address. Where
-// nothing was noted yet, nothing has changed. It notes nothing: NoteChanges does.
-func (h *Handler) ChangesToPurge(ctx context.Context, most int) (Changes, error) {
-	c := Changes{began: h.now()}
-	p, err := h.plan(ctx)
-	if err != nil {
-		return c, err
-	}
-	known, err := h.known(ctx, toPurge)
-	if err != nil {
-		return c, err
-	}
-	if len(known.hashes) == 0 {
-		c.first = true
-		return c, nil
-	}
-	err = h.compare(ctx, p, known, func(u changedURL, _ bool) error {
-		if len(c.list) == most {
-			c.More = true
-			return errEnough
-		}
-		c.list = append(c.list, u)
-		return nil
-	})
-	if err != nil && !errors.Is(err, errEnough) {
-		return c, err
-	}
-	c.list = distinct(c.list) // two rows of the CMS may have one address
-	for _, u := range c.list {
-		c.URLs = append(c.URLs, u.loc)
-	}
-	return c, nil
-}
-
-// errEnough ends a comparison.
-var errEnough = errors.New("more than asked for")
-
-// NoteChanges says that the changes were purged.
-func (h *Handler) NoteChanges(ctx context.Context, c Changes) error {
-	if !c.More && !c.first {
-		return h.note(ctx, toPurge, c.list)
-	}
-	p, err := h.plan(ctx)
-	if err != nil {
-		return err
-	}
-	known, err := h.known(ctx, toPurge)
-	if err != nil {
-		return err
-	}
-	return h.noteSite(ctx, p, known, c.began)
-}
-
-// noteSite notes all that changed before a moment. What changes later is found by
-// the next comparison.
-func (h *Handler) noteSite(ctx context.Context, p *plan, known *watermark, before time.Time) error {
-	var list []changedURL
-	flush := func() error {
-		err := h.note(ctx, known.consumer, distinct(list))
-		list = list[:0]
-		return err
-	}
-	err := h.compare(ctx, p, known, func(u changedURL, _ bool) error {
-		if int64(u.stamp) >= before.Unix() {
-			return nil
-		}
-		if list = append(list, u); len(list) < 10*perStatement {
-			return nil
-		}
-		return flush()
-	})
-	if err != nil {
-		return err
-	}
-	return flush()
-}
-
 // distinct leaves each address once: the last that was seen of it.
 func distinct(list []changedURL) []changedURL {
 	last := map[int64]int{}
@@ -289,13 +200,13 @@ func (h *Handler) compare(ctx context.Context, p *plan, known *watermark,
 			if there && old == stamp {
 				return nil
 			}
-			return see(changedURL{hash, n.loc, stamp, false}, there)
+			return see(changedURL{hash: hash, loc: n.loc, stamp: stamp, post: n.post}, there)
 		})
 		if err != nil {
 			return err
 		}
 	}
 	return h.deleted(ctx, known, func(hash int64, loc string) error {
-		return see(changedURL{hash, loc, 0, true}, true)
+		return see(changedURL{hash: hash, loc: loc, gone: true}, true)
 	})
 }

@@ -30,6 +30,7 @@ type group struct {
 	model               cms.Model
 	file                string // "blog-posts"
 	priority, frequency string
+	ids                 []string // the only rows that are read; nil: all
 }
 
 // The real CMS's names of files; other models are named as they are.
@@ -122,7 +123,7 @@ func (p *plan) name(g *group, n, of int) string {
 func (p *plan) query(g *group) cms.ContentQuery {
 	o := p.options
 	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images, Titles: o.News && g.model.Scheduled,
-		Versions: o.Alternates}
+		Versions: o.Alternates, IDs: g.ids}
 }
 
 // Preview is what a map would have of one kind of content.

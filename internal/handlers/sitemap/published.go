@@ -3,9 +3,13 @@ package sitemap
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
 )
 
 // Published is the map that the last run put into the target. The run's Removed
@@ -58,4 +62,31 @@ func (h *Handler) Published(ctx context.Context) (p Published, err error) {
 	}
 	p.At = last.at
 	return p, nil
+}
+
+// Addresses are those of all that is public in the CMS, whether a map lists them already
+// or not. Where the CMS wants no sitemap there are none.
+func (h *Handler) Addresses(ctx context.Context) iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		p, err := h.plan(ctx)
+		if err != nil {
+			yield("", err)
+			return
+		}
+		for i := 0; p.enabled && i < len(p.groups); i++ {
+			err := h.stream(ctx, p, &p.groups[i], func(*cms.RowError) {}, func(e *entry) error {
+				if !yield(e.loc, nil) {
+					return errEnough
+				}
+				return nil
+			})
+			if errors.Is(err, errEnough) {
+				return
+			}
+			if err != nil {
+				yield("", err)
+				return
+			}
+		}
+	}
 }

@@ -75,6 +75,39 @@ func (h *Handler) unchanged(ctx context.Context, current fingerprint) (string, e
 	return "nothing changed since " + last.at.Format(time.RFC3339), nil
 }
 
+// Standing is how the site's content compares with what was made of it.
+type Standing struct {
+	// Content stands for the content as it is.
+	Content string
+	// Listed says that maps of the site are made: one was written, and the CMS has not
+	// switched them off. Outdated is then whether the map has other content; else
+	// whether caches know other content.
+	Listed, Outdated bool
+}
+
+// Compare says how the site's content compares with the map that was last written, or,
+// where none is made, with what was noted for caches.
+func (h *Handler) Compare(ctx context.Context) (Standing, error) {
+	p, err := h.plan(ctx)
+	if err != nil {
+		return Standing{}, err
+	}
+	current, err := h.fingerprint(ctx, p)
+	if err != nil {
+		return Standing{}, err
+	}
+	s := Standing{Content: current.sum}
+	last, err := h.recall(ctx, h.target.String())
+	if err != nil {
+		return s, err
+	}
+	if s.Listed = p.enabled && last.sum != ""; !s.Listed {
+		last, err = h.recall(ctx, toPurge)
+	}
+	s.Outdated = err == nil && last.sum != current.sum
+	return s, err
+}
+
 // indexThere is false when what was published was removed, or replaced by another
 // program's.
 func (h *Handler) indexThere(ctx context.Context) (bool, error) {

@@ -13,7 +13,7 @@ import (
 func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.RowError),
 	see func(*entry) error) error {
 	// The site's own address is listed where no page of the CMS has it.
-	if g.model.Name == "pages" && p.links.Homepage == "" {
+	if g.model.Name == "pages" && p.links.Homepage == "" && g.ids == nil {
 		if err := see(&entry{loc: p.links.Home(""), priority: "1.0", frequency: "daily"}); err != nil {
 			return err
 		}
@@ -37,6 +37,9 @@ func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.
 			continue
 		}
 		for i := range list {
+			if g.model.Name == "posts" {
+				list[i].post = item.ID
+			}
 			if err := see(&list[i]); err != nil {
 				return err
 			}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/listing"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // How much of a request and an answer is kept, in characters.
@@ -23,18 +24,18 @@ const (
 
 // Delivery is one attempt to deliver one message.
 type Delivery struct {
-	ID           int64
-	MessageID    string // the webhook-id
-	Subscription int64  // 0 for a plain url
-	Event        string
-	URL          string // without its path and query, which may be secret
-	Attempt      int
-	Status       int // of HTTP; 0 when there was no answer
-	Error        string
-	Request      string // the body, cut
-	Answer       string // the body, cut
-	Duration     time.Duration
-	At           time.Time
+	ID           int64         `json:"id"`
+	MessageID    string        `json:"message_id"`   // the webhook-id
+	Subscription int64         `json:"subscription"` // 0 for a plain url
+	Event        string        `json:"event"`
+	URL          string        `json:"url"` // without its path and query, which may be secret
+	Attempt      int           `json:"attempt"`
+	Status       int           `json:"status"` // of HTTP; 0 when there was no answer
+	Error        string        `json:"error"`
+	Request      string        `json:"request"` // the body, cut
+	Answer       string        `json:"answer"`  // the body, cut
+	Duration     time.Duration `json:"duration_ns"`
+	At           time.Time     `json:"at,omitzero"`
 }
 
 // call is one attempt.
@@ -114,7 +115,8 @@ func (h *Handler) Deliveries(ctx context.Context, subscription int64, p jobs.Pag
 	if p.Cursor != "" {
 		before, err := strconv.ParseInt(p.Cursor, 10, 64)
 		if err != nil {
-			return jobs.List[Delivery]{}, jobs.Invalid(fmt.Errorf("the cursor %.40q is not one of this list", p.Cursor))
+			return jobs.List[Delivery]{}, jobs.Invalid(phrase.Errorf("the cursor %.40q is not one of this list",
+				p.Cursor))
 		}
 		where, args = append(where, "id < ?"), append(args, before)
 	}
@@ -152,7 +154,7 @@ func (h *Handler) Redeliver(ctx context.Context, delivery int64) (jobs.Receipt, 
 		Data      json.RawMessage
 	}
 	if json.Unmarshal([]byte(r.Request), &sent) != nil {
-		return jobs.Receipt{}, fmt.Errorf("the message was too long to be kept whole, so it cannot be sent again "+
+		return jobs.Receipt{}, phrase.Errorf("the message was too long to be kept whole, so it cannot be sent again "+
 			"from here: %w", jobs.ErrConflict)
 	}
 	p := DeliverPayload{Subscription: r.Subscription, Event: r.Event, Data: sent.Data, ID: r.MessageID,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Status of a subscription.
@@ -90,11 +91,11 @@ func (h *Handler) check(address string, events []string, list string) error {
 	}
 	for _, e := range events {
 		if !eventFilter.MatchString(e) {
-			return fmt.Errorf("%.60q is neither an event nor a filter such as job.* or *", e)
+			return phrase.Errorf("%.60q is neither an event nor a filter such as job.* or *", e)
 		}
 	}
 	if len(list) > 1000 {
-		return errors.New("the list of events is longer than 1,000 bytes: use filters such as job.*")
+		return phrase.Errorf("the list of events is longer than 1,000 bytes: use filters such as job.*")
 	}
 	return nil
 }

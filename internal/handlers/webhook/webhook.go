@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -15,6 +14,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Deliver is the type webhook.deliver: 6 attempts, 5 s to 6 h apart.
@@ -33,6 +33,7 @@ const (
 	SitemapUpdated   = "sitemap.updated"
 	BackupCompleted  = "backup.completed"
 	ContentPublished = "content.published"
+	ContentChanged   = "content.changed"
 	ConditionBegan   = "condition.began"
 	ConditionEnded   = "condition.ended"
 	Test             = "webhook.test"
@@ -123,7 +124,7 @@ func New(c Config) (*Handler, error) {
 // Validate finds what no repeating would fix.
 func (p *DeliverPayload) Validate() error {
 	if (p.Subscription == 0) == (p.URL == "") {
-		return errors.New("a webhook needs either subscription or url")
+		return phrase.Errorf("a webhook needs either subscription or url")
 	}
 	if p.URL != "" {
 		if err := checkURL(p.URL, true); err != nil {
@@ -131,14 +132,14 @@ func (p *DeliverPayload) Validate() error {
 		}
 	}
 	if len(p.ID) > 191 || strings.ContainsFunc(p.ID, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
-		return errors.New("a webhook's id is printable ASCII of at most 191 bytes")
+		return phrase.Errorf("a webhook's id is printable ASCII of at most 191 bytes")
 	}
 	return checkEvent(p.Event)
 }
 
 func checkEvent(name string) error {
 	if len(name) > 191 || !eventName.MatchString(name) {
-		return fmt.Errorf("%.60q is not the name of an event, such as content.published", name)
+		return phrase.Errorf("%.60q is not the name of an event, such as content.published", name)
 	}
 	return nil
 }
@@ -147,13 +148,13 @@ func checkURL(address string, allowHTTP bool) error {
 	u, err := url.Parse(address)
 	switch {
 	case err != nil || len(address) > 2000 || u.Host == "":
-		return errors.New("the webhook's url is not an address like https://example.com/hook")
+		return phrase.Errorf("the webhook's url is not an address like https://example.com/hook")
 	case u.User != nil:
-		return errors.New("the webhook's url holds a user name: use the signature instead")
+		return phrase.Errorf("the webhook's url holds a user name: use the signature instead")
 	case u.Scheme == "https" || (u.Scheme == "http" && allowHTTP):
 		return nil
 	}
-	return errors.New("the webhook's url must begin with https://")
+	return phrase.Errorf("the webhook's url must begin with https://")
 }
 
 // cut makes foreign text fit for a column and a page; lines and tabs of bodies

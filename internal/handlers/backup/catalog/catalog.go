@@ -23,8 +23,12 @@ type Config struct {
 	// TrustedKeys are the public keys of other installations whose backups count as
 	// our own.
 	TrustedKeys []string
-	// Identities open encrypted archives.
+	// Recipients encrypt what goes into a repository; Identities open what is encrypted.
+	Recipients []age.Recipient
 	Identities []age.Identity
+	// ManifestCache is a folder for the last manifest of each encrypted repository, where
+	// no identity opens it: by that a backup tells what is unchanged.
+	ManifestCache string
 	// Unverified says that backups are not verified after they were made: then none
 	// is due for it.
 	Unverified bool

@@ -13,6 +13,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -139,7 +140,7 @@ func (c *Catalog) Destination(name string) (storage.Store, error) {
 	if d, ok := c.config.Destinations[name]; ok {
 		return d, nil
 	}
-	return nil, jobs.Permanent(fmt.Errorf("no backup destination is named %q; configured are %v", name,
+	return nil, jobs.Permanent(phrase.Errorf("no backup destination is named %q; configured are %v", name,
 		c.Destinations()))
 }
 

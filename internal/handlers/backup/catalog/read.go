@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
 
-// Read goes through a backup's entries.
+// Read goes through a backup's entries, also those that a repository holds.
 func (c *Catalog) Read(ctx context.Context, b Stored, progress func(Step),
 	visit func(archive.Entry, io.Reader) error) error {
 	_, format, encrypted, ok := archive.Detect(b.Archive)
@@ -25,7 +25,8 @@ func (c *Catalog) Read(ctx context.Context, b Stored, progress func(Step),
 		progress = func(Step) {}
 	}
 	m := archive.NewMeter(ctx, body, func(n int64) { progress(Step{n, b.Size, "reading " + b.ID}) })
-	if err := archive.Read(ctx, m, format, encrypted, c.config.Identities, visit); err != nil {
+	if err := archive.Read(ctx, m, format, encrypted, c.config.Identities,
+		c.WithFiles(ctx, b, visit)); err != nil {
 		return err
 	}
 	if _, err := io.Copy(io.Discard, m); err != nil {

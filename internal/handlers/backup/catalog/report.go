@@ -22,7 +22,9 @@ type Report struct {
 	Rows     int64           `json:"rows"`
 	Files    int64           `json:"files"`
 	// FileBytes before compression.
-	FileBytes     int64     `json:"file_bytes"`
+	FileBytes int64 `json:"file_bytes"`
+	// Stored are the bytes by which the repositories at all destinations grew.
+	Stored        int64     `json:"stored,omitempty"`
 	DatabaseError string    `json:"database_error,omitempty"`
 	FilesError    string    `json:"files_error,omitempty"`
 	Error         string    `json:"error,omitempty"`

@@ -14,6 +14,17 @@ type Stored struct {
 	TableCount  int             `json:"table_count"`
 	// Local is the path of a private copy of the archive, which is read instead.
 	Local string `json:"-"`
+	// WithoutFiles says that the files in a repository do not matter and are not read.
+	WithoutFiles bool `json:"-"`
+}
+
+// Space is what the backup took at its destination: its archive, and what the repository
+// grew by.
+func (b Stored) Space() int64 {
+	if b.Repository == nil {
+		return b.Size
+	}
+	return b.Size + b.Repository.Added
 }
 
 // Contents says which parts of the site the backup has, for people.

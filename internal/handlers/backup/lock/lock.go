@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // The times of a lock, by the database's clock.
@@ -208,11 +209,13 @@ func (l *Lock) expire(ctx context.Context, at string) (int64, error) {
 }
 
 // Release releases the lock. It is meant to be deferred: a failure is logged,
-// and the lock ends by itself.
+// and the lock ends by itself. When ctx has ended, it waits a moment only.
 func (l *Lock) Release(ctx context.Context) {
 	l.stop()
 	<-l.done
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTime)
+	ctx, cancel := jobs.Outlasting(ctx)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, releaseTime)
 	defer cancel()
 	if _, err := l.expire(ctx, "0"); err != nil {
 		l.table.Logger.WarnContext(ctx, "lock not released; it expires",

@@ -93,6 +93,9 @@ type File struct {
 	FileCount int64         `json:"file_count"`
 	FileBytes int64         `json:"file_bytes"`
 	Schema    string        `json:"schema,omitempty"`
+	// Repository says where the files are that the archive does not hold; nil when it
+	// holds all.
+	Repository *InRepository `json:"repository,omitempty"`
 	// Needs is what the dump needs of the server that takes it; nil when unknown.
 	Needs *portable.Needs `json:"needs,omitempty"`
 	Error string          `json:"error,omitempty"`
@@ -109,6 +112,16 @@ type File struct {
 	// Warnings.
 	SignedBy  string `json:"signed_by,omitempty"`
 	Signature string `json:"signature,omitempty"`
+}
+
+// InRepository names the files of a backup in the repository at its destination.
+type InRepository struct {
+	ID string `json:"id"` // of the repository
+	// Backup is the name of the record. It has the SHA-256 of the record, and the record
+	// those of all objects: what is signed here signs every byte.
+	Backup string `json:"backup"`
+	Run    string `json:"run"`   // names the objects that the backup added
+	Added  int64  `json:"added"` // bytes that the repository grew by
 }
 
 // TableFigure is one table's size, to be compared from backup to backup.

@@ -35,6 +35,7 @@ func (r *Repository) Backup(ctx context.Context, q Request) (*Report, error) {
 	if err := b.commit(ctx, l); err != nil {
 		return nil, fmt.Errorf("completing the backup: %w", cause(ctx, err))
 	}
+	b.report.Run = b.name
 	b.report.Read, b.report.Objects = b.read.Load(), int64(len(b.created))
 	b.report.Operations = r.Operations().since(before)
 	b.report.Operations.Deletes++ // of the lock

@@ -9,7 +9,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// commit writes the record. It is first written as pending: from then on a
+// commit makes all objects durable, then writes the record. It is first written as pending: from then on a
 // collection spares what it names, also one that thinks this process dead; and only
 // if none thought so before, the record becomes the backup's.
 func (b *run) commit(ctx context.Context, l *lock) error {
@@ -26,6 +26,10 @@ func (b *run) commit(ctx context.Context, l *lock) error {
 	}
 	if len(stored) > maxRecord {
 		return errors.New("the backup has more objects than a record can name")
+	}
+	// What the record names must be on the disk before there is a record.
+	if err := b.store.sync(ctx); err != nil {
+		return fmt.Errorf("writing the objects to the disk: %w", err)
 	}
 	r.ID = recordID(r.Started, stored)
 	pending, final := pendingFolder+r.ID+recordEnd, backupsFolder+r.ID+recordEnd

@@ -170,7 +170,7 @@ func (v *victim) restore(id string) {
 // Backups and collections are killed at random points (100 of them with
 // CMSJOBS_SOAK): every backup that there was, and that nobody deleted, restores.
 func TestKilledProcessesDamageNoBackup(t *testing.T) {
-	kills := 16
+	kills := 20
 	if os.Getenv("CMSJOBS_SOAK") != "" {
 		kills = 100
 	}

@@ -34,6 +34,12 @@ func (e *BusyError) Error() string {
 		"another process uses the repository (%s): try again later; if it died, its lock ends by itself", e.Lock)
 }
 
+// IsBusy says whether an error is that another process uses the repository.
+func IsBusy(err error) bool {
+	var busy *BusyError
+	return errors.As(err, &busy)
+}
+
 // ErrLost says that a process was suspended, or cut off from the store, for longer
 // than a lock holds.
 var ErrLost = errors.New("the lock of the repository was lost: the process was suspended or cut off for too long")
@@ -43,7 +49,8 @@ type lock struct {
 	*Repository
 	run  string
 	key  string
-	at   time.Time // the store's time when it was first written
+	hold time.Duration // the lease
+	at   time.Time     // the store's time when it was first written
 	lose context.CancelCauseFunc
 	stop context.CancelFunc
 	done sync.WaitGroup
@@ -57,7 +64,7 @@ func ended(run string) string { return lockKey("ended", run) }
 
 // acquire takes a lock. The context ends when the lock is lost.
 func (r *Repository) acquire(ctx context.Context, purpose string) (context.Context, *lock, error) {
-	l := &lock{Repository: r, run: newRun()}
+	l := &lock{Repository: r, run: newRun(), hold: r.lease(purpose)}
 	l.key = lockKey(purpose, l.run)
 	err := l.write(ctx)
 	if err == nil {
@@ -78,6 +85,15 @@ func (r *Repository) acquire(ctx context.Context, purpose string) (context.Conte
 	return ctx, l, nil
 }
 
+// lease is how long a lock holds that nobody renews. Those of collections, which keep
+// backups and restores away, hold a fifth.
+func (r *Repository) lease(purpose string) time.Duration {
+	if purpose == forCollect {
+		return r.o.Lease / 5
+	}
+	return r.o.Lease
+}
+
 func (l *lock) write(ctx context.Context) error {
 	return l.store.Put(ctx, l.key, strings.NewReader(hostName()+"\n"), storage.PutOptions{})
 }
@@ -93,7 +109,7 @@ func (l *lock) exclude(ctx context.Context, purpose string) error {
 		if !ok || !isRun(run) || run == l.run || other == "ended" || purpose != forCollect && other != forCollect {
 			continue
 		}
-		if age := l.at.Sub(info.Modified); age <= l.o.Lease {
+		if age := l.at.Sub(info.Modified); age <= l.lease(other) {
 			return &BusyError{Purpose: other, Lock: info.Key}
 		}
 		if purpose != forCollect {
@@ -111,7 +127,7 @@ func (l *lock) exclude(ctx context.Context, purpose string) error {
 
 // renew writes the lock again, six times in a lease.
 func (l *lock) renew(ctx context.Context) {
-	tick := time.NewTicker(l.o.Lease / 6)
+	tick := time.NewTicker(l.hold / 6)
 	defer tick.Stop()
 	for failed := 0; ; {
 		select {

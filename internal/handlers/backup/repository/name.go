@@ -58,6 +58,12 @@ func objectName(sum Sum, run string, sealed bool) string {
 	return name
 }
 
+// runOf is the run that wrote an object.
+func runOf(object string) string {
+	_, run, _ := strings.Cut(strings.TrimSuffix(object, encrypted), "-")
+	return run
+}
+
 // checkObject refuses what is no object's name.
 func checkObject(name string) error {
 	sum, run, found := strings.Cut(strings.TrimSuffix(name, encrypted), "-")

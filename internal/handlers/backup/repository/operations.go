@@ -43,6 +43,30 @@ func (c *counted) Put(ctx context.Context, key string, r io.Reader, o storage.Pu
 	return c.Store.Put(ctx, key, countedReader{r, &c.written}, o)
 }
 
+// syncer is implemented by stores that make many objects durable with one call. What
+// PutUnsynced wrote may be lost, or torn, in a power cut before Sync.
+type syncer interface {
+	PutUnsynced(ctx context.Context, key string, r io.Reader, o storage.PutOptions) error
+	Sync(ctx context.Context) error
+}
+
+// putUnsynced stores an object that is durable after sync.
+func (c *counted) putUnsynced(ctx context.Context, key string, r io.Reader, o storage.PutOptions) error {
+	s, can := c.Store.(syncer)
+	if !can {
+		return c.Put(ctx, key, r, o)
+	}
+	c.puts.Add(1)
+	return s.PutUnsynced(ctx, key, countedReader{r, &c.written}, o)
+}
+
+func (c *counted) sync(ctx context.Context) error {
+	if s, can := c.Store.(syncer); can {
+		return s.Sync(ctx)
+	}
+	return nil
+}
+
 func (c *counted) Open(ctx context.Context, key string) (io.ReadCloser, storage.Info, error) {
 	c.reads.Add(1)
 	return c.Store.Open(ctx, key)

@@ -32,7 +32,8 @@ type Options struct {
 	// Workers read files and objects at the same time; 0 means 3. Each needs
 	// about 15 MB.
 	Workers int
-	// Lease is how long the lock of a process that died holds; 0 means 30 minutes.
+	// Lease is how long the lock of a process that died holds; 0 means 30 minutes. That
+	// of a collection holds a fifth.
 	Lease time.Duration
 	// Grace is the age that garbage must have before it is deleted; 0 means a
 	// day, a negative value none.

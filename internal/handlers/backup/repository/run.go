@@ -48,15 +48,18 @@ func (q *Request) check() error {
 // Report says what a backup did.
 type Report struct {
 	Record    *Record
-	Unchanged int64 // files that were not read
-	Read      int64 // bytes of files
+	Run       string // names the objects that the backup stored
+	Unchanged int64  // files that were not read
+	Read      int64  // bytes of files
 	// Objects and Written are the objects that the backup stored, and all its bytes
 	// in the store, with its record.
 	Objects int64
 	// Lost are objects of the last backup that the store has no more, or in another
 	// size. What was in them was stored again.
-	Lost       int64
-	Warnings   []string
+	Lost     int64
+	Warnings []string
+	// Missing is the first warning of what the backup should hold and does not.
+	Missing    string
 	Operations Operations
 }
 
@@ -94,6 +97,9 @@ func (b *run) missing(format string, args ...any) {
 	b.warn(format, args...)
 	b.lock.Lock()
 	defer b.lock.Unlock()
+	if !b.partial {
+		b.report.Missing = fmt.Sprintf(format, args...)
+	}
 	b.partial = true
 }
 
@@ -154,7 +160,7 @@ func (b *run) put(ctx context.Context, plain []byte, sum *Sum) (string, error) {
 	if twice {
 		return name, nil
 	}
-	err := b.store.Put(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{
+	err := b.store.putUnsynced(ctx, objectKey(name), bytes.NewReader(stored), storage.PutOptions{
 		ExpectedSize: int64(len(stored))})
 	if err != nil {
 		return "", fmt.Errorf("storing an object: %w", err)

@@ -171,7 +171,8 @@ func (f *folderFile) Stat() (File, error) {
 	return describe(f.name, info), nil
 }
 
-// Store makes a source of a store. Only one that gives objects tags (a bucket)
+// Store makes a source of a store. Objects that visitors may not read have the mode
+// 0600, where the store knows that. Only one that gives objects tags (a bucket)
 // tells what is unchanged.
 type Store struct{ Store storage.Store }
 
@@ -201,7 +202,19 @@ func (s Store) Open(ctx context.Context, name string) (OpenFile, error) {
 		return nil, err
 	}
 	info.Key = name
-	return &storeFile{body, fromStore(info)}, nil
+	f := fromStore(info)
+	if p, knows := s.Store.(interface {
+		Private(ctx context.Context, key string) (bool, error)
+	}); knows {
+		private, err := p.Private(ctx, name)
+		if err != nil {
+			return nil, errors.Join(err, body.Close())
+		}
+		if private {
+			f.Mode = 0o600
+		}
+	}
+	return &storeFile{body, f}, nil
 }
 
 // storeFile is an object: a store reads one version of it.

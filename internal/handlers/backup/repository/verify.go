@@ -37,6 +37,8 @@ type VerifyRequest struct {
 	// Share of Of: of the objects, only those of one share are read, so that Of
 	// verifications read all. 0 of 0 reads all. Records are always read.
 	Share, Of int
+	// Run is that of a backup whose new objects are read whatever their share; "" is none.
+	Run string
 }
 
 // ShareOfDay is the share for a day, so that a verification on each of so many days
@@ -207,7 +209,7 @@ func (v *verification) objects(ctx context.Context) (map[string]error, error) {
 
 // shared says whether an object belongs to the share that is read.
 func (v *verification) shared(name string) bool {
-	if v.q.Of <= 1 {
+	if v.q.Of <= 1 || v.q.Run != "" && runOf(name) == v.q.Run {
 		return true
 	}
 	n, err := strconv.ParseUint(name[:8], 16, 32)

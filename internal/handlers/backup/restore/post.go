@@ -22,6 +22,9 @@ type PostRequest struct {
 	Confirm      string
 	TrustUnknown bool
 	AllowFailed  bool
+	// Begin is called when nothing else restores or backs up, before anything is done;
+	// its error ends the restore. nil is nothing to ask.
+	Begin func(context.Context) error
 }
 
 // Post is what a backup has of a post.
@@ -59,7 +62,7 @@ var postTables = []swap.Rows{
 // translations: its rows in the backup replace its present ones, in one transaction.
 // The tables of the backup are loaded beside the live ones for that.
 func (r *Restorer) Post(ctx context.Context, q PostRequest, progress func(catalog.Step)) (post Post, err error) {
-	post = Post{Backup: q.Backup.ID, ID: q.ID, Token: q.token()}
+	post = Post{Backup: q.Backup.ID, ID: q.ID, Token: q.Token()}
 	request := Request{Backup: q.Backup, Database: true, TrustUnknown: q.TrustUnknown, AllowFailed: q.AllowFailed}
 	if q.Backup.Engine != database.MySQL {
 		return post, errors.New("single posts can be restored from MySQL backups only")
@@ -83,6 +86,11 @@ func (r *Restorer) Post(ctx context.Context, q PostRequest, progress func(catalo
 		return post, err
 	}
 	defer unlock()
+	if q.Begin != nil {
+		if err := q.Begin(ctx); err != nil {
+			return post, err
+		}
+	}
 	defer r.config.Working()()
 	remove, err := r.prepareRows(ctx, &request, progress)
 	if err != nil {
@@ -95,7 +103,8 @@ func (r *Restorer) Post(ctx context.Context, q PostRequest, progress func(catalo
 	return post, nil
 }
 
-func (q PostRequest) token() string {
+// Token is what a person types to confirm it.
+func (q PostRequest) Token() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s|%s|%d|%v|%v", q.Backup.ID, q.Backup.SHA256, q.ID, q.TrustUnknown,
 		q.AllowFailed))
 	return fmt.Sprintf("post-%d-%s", q.ID, hex.EncodeToString(sum[:3]))

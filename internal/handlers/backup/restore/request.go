@@ -157,7 +157,8 @@ func (r *Restorer) Token(q Request) string {
 		name = r.targetName(q)
 	}
 	// strings and bools always encode
-	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Database, q.Tables, q.Files, q.Paths, q.IntoDSN,
+	data, _ := json.Marshal([]any{q.Backup.ID, q.Backup.SHA256, q.Backup.Repository, q.Database, q.Tables, q.Files,
+		q.Paths, q.IntoDSN,
 		q.IntoFolder, q.TrustUnknown, q.AllowExecutable, q.AllowFailed, q.Collations})
 	sum := sha256.Sum256(data)
 	return name + "-" + hex.EncodeToString(sum[:3])

@@ -101,7 +101,9 @@ func (r *Restorer) judgeOrigin(ctx context.Context, q *Request) (err error) {
 
 // prepare does all that can fail before anything is touched.
 func (r *Restorer) prepare(ctx context.Context, q Request, progress func(catalog.Step), done *Result) (err error) {
-	if verification, err := r.config.Verifier.Verify(ctx, q.Backup, manifest.LevelParsed, progress); err != nil {
+	b := q.Backup
+	b.WithoutFiles = !q.Files
+	if verification, err := r.config.Verifier.Verify(ctx, b, manifest.LevelParsed, progress); err != nil {
 		if !q.AllowFailed || !errors.Is(err, manifest.ErrUnverified) {
 			return err
 		}

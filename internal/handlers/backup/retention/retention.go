@@ -32,6 +32,8 @@ type Backup struct {
 	// who did.
 	Foreign bool
 	State   State
+	// Split is true when its archive does not hold all of it: the files are elsewhere.
+	Split bool
 }
 
 // counts says whether a backup may take a place.
@@ -100,6 +102,7 @@ func (r Rules) Decide(all []Backup, now time.Time) []Decision {
 			return b.Tables && b.Complete && !b.Safety && !b.Foreign &&
 				b.State != Failed
 		}), r.Keep, "day", day)
+	d.fullCopy()
 	d.safety()
 	d.uncounted()
 	d.explain()
@@ -217,6 +220,16 @@ func (d *decider) byPeriod(part string, list []int, n int, unit string, period f
 		}
 		seen[p] = true
 		d.keepFor(i, part, fmt.Sprintf("one of the last %d %ss", n, unit))
+	}
+}
+
+// fullCopy keeps the newest backup of everything in one archive, where others are not.
+func (d *decider) fullCopy() {
+	if !slices.ContainsFunc(d.all, func(b Backup) bool { return b.Split }) {
+		return
+	}
+	if full := d.newest(func(b Backup) bool { return b.counts() && b.Database && b.Files && !b.Split }); len(full) > 0 {
+		d.keep(full[0], "the newest full copy")
 	}
 }
 

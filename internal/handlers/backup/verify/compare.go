@@ -43,9 +43,7 @@ func (r *reading) compare(ctx context.Context) error {
 		r.problem("the archive is the backup %s, not %s", m.ID, r.stored.ID)
 	}
 	r.comparePieces(m)
-	if r.verification.Files != m.FileCount {
-		r.problem("%d files are listed, %d were packed", r.verification.Files, m.FileCount)
-	}
+	r.compareCount(m)
 	if m.Dump == nil || m.DatabaseError != "" {
 		return nil
 	}
@@ -62,6 +60,21 @@ func (r *reading) compare(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// compareCount holds the number of files that were listed against that of the backup.
+// Those in a repository that were not read are counted by their record.
+func (r *reading) compareCount(m *manifest.Manifest) {
+	packed := m.FileCount
+	if r.stored.Repository != nil {
+		packed = r.stored.FileCount
+		if r.shared || r.stored.WithoutFiles {
+			r.verification.Files = packed
+		}
+	}
+	if r.verification.Files != packed {
+		r.problem("%d files are listed, %d were packed", r.verification.Files, packed)
+	}
 }
 
 // comparePieces holds the entries of the database against the manifest's.

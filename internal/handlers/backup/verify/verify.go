@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -60,6 +61,7 @@ type reading struct {
 	manifest     *manifest.Manifest
 	last         string // name of the last entry
 	unsure       error  // why the verification says nothing, though nothing is wrong
+	shared       bool   // of a repository, what is new and a share of the rest are read
 }
 
 // Verify reads a backup back and writes down what that showed. level "" means
@@ -67,18 +69,31 @@ type reading struct {
 // say how far it went. The error wraps manifest.ErrUnverified when the backup is bad.
 func (v *Verifier) Verify(ctx context.Context, b catalog.Stored, level manifest.Level, progress func(catalog.Step)) (
 	manifest.Verification, error) {
+	return v.verify(ctx, &reading{stored: b, level: level, progress: progress})
+}
+
+// VerifyNew is Verify of a backup that was just made. Of files in a repository it reads
+// what the backup added, and a share of what was there: within shareDays days all is read.
+func (v *Verifier) VerifyNew(ctx context.Context, b catalog.Stored, level manifest.Level,
+	progress func(catalog.Step)) (manifest.Verification, error) {
+	return v.verify(ctx, &reading{stored: b, level: level, progress: progress, shared: b.Repository != nil})
+}
+
+func (v *Verifier) verify(ctx context.Context, r *reading) (manifest.Verification, error) {
+	b := r.stored
+	level := r.level
 	if level == "" || level == manifest.LevelNone {
 		level = v.config.Level
 	}
 	if level == manifest.LevelNone {
 		level = manifest.LevelParsed
 	}
-	if progress == nil {
-		progress = func(catalog.Step) {}
+	if r.progress == nil {
+		r.progress = func(catalog.Step) {}
 	}
 	defer v.config.Working()()
-	r := &reading{Verifier: v, stored: b, level: level, progress: progress, parts: map[string]string{},
-		files: map[string]string{}, parser: newCounter()}
+	r.Verifier, r.level, r.parser = v, level, newCounter()
+	r.parts, r.files = map[string]string{}, map[string]string{}
 	r.verification = manifest.Verification{Backup: b.ID, Destination: b.Destination, Started: v.config.Now().UTC()}
 	caller := ctx
 	ctx, cancel := context.WithTimeoutCause(ctx, v.config.Budget, errors.New("verifying the backup took longer than "+
@@ -102,8 +117,9 @@ func (v *Verifier) Verify(ctx context.Context, b catalog.Stored, level manifest.
 		err = fmt.Errorf("%w: %s at %s: %s", manifest.ErrUnverified, b.ID, b.Destination,
 			strings.Join(r.verification.Problems, "; "))
 	}
-	return r.verification, errors.Join(err, v.config.Catalog.RecordVerification(context.WithoutCancel(ctx), b,
-		r.verification))
+	recording, stop := jobs.Outlasting(caller)
+	defer stop()
+	return r.verification, errors.Join(err, v.config.Catalog.RecordVerification(recording, b, r.verification))
 }
 
 func (r *reading) problem(format string, args ...any) {
@@ -152,6 +168,9 @@ func (r *reading) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := r.objects(ctx); err != nil {
+		return err
+	}
 	if r.level == manifest.LevelBytes {
 		return r.unsure
 	}
@@ -167,7 +186,11 @@ func (r *reading) read(ctx context.Context, from io.Reader) error {
 	if !ok {
 		return fmt.Errorf("%s is of no known format", r.stored.Archive)
 	}
-	return archive.Read(ctx, from, format, encrypted, r.config.Identities, r.visit)
+	visit := r.visit
+	if !r.shared {
+		visit = r.config.Catalog.WithFiles(ctx, r.stored, visit)
+	}
+	return archive.Read(ctx, from, format, encrypted, r.config.Identities, visit)
 }
 
 func (r *reading) visit(e archive.Entry, content io.Reader) error {

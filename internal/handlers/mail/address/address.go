@@ -1,14 +1,14 @@
 package address
 
 import (
-	"errors"
-	"fmt"
 	"net/mail"
 	"strings"
 	"unicode"
 	"unicode/utf8"
 
 	"golang.org/x/net/idna"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Limits of RFC 5321, 4.5.3.1, in octets.
@@ -50,22 +50,22 @@ func (a Address) String() string {
 // characters and line separators, lists, quoted local parts, address literals.
 func Parse(text string) (Address, error) {
 	if err := CheckLine(text); err != nil {
-		return Address{}, fmt.Errorf("the address %.60q %w", text, err)
+		return Address{}, phrase.Errorf("the address %.60q %w", text, err)
 	}
 	if len(text) > 1000 {
-		return Address{}, fmt.Errorf("the address %.60q… is too long", text)
+		return Address{}, phrase.Errorf("the address %.60q… is too long", text)
 	}
 	parsed, err := mail.ParseAddress(strings.TrimSpace(text))
 	// a group of one: RFC 5322 has it, nobody means it
 	if err != nil || strings.HasSuffix(strings.TrimSpace(text), ";") {
-		return Address{}, fmt.Errorf("%.60q is not an address like name@example.com", text)
+		return Address{}, phrase.Errorf("%.60q is not an address like name@example.com", text)
 	}
 	if err := CheckLine(parsed.Name + parsed.Address); err != nil { // encoded words may hide anything
-		return Address{}, fmt.Errorf("the address %.60q %w", text, err)
+		return Address{}, phrase.Errorf("the address %.60q %w", text, err)
 	}
 	mailbox, err := checkMailbox(parsed.Address)
 	if err != nil {
-		return Address{}, fmt.Errorf("the address %.60q %w", text, err)
+		return Address{}, phrase.Errorf("the address %.60q %w", text, err)
 	}
 	return Address{Name: parsed.Name, Mailbox: mailbox}, nil
 }
@@ -73,21 +73,21 @@ func Parse(text string) (Address, error) {
 func checkMailbox(mailbox string) (string, error) {
 	at := strings.LastIndexByte(mailbox, '@')
 	if at <= 0 {
-		return "", errors.New("has no part before the @")
+		return "", phrase.Errorf("has no part before the @")
 	}
 	local, domain := mailbox[:at], mailbox[at+1:]
 	if len(local) > maxLocal {
-		return "", fmt.Errorf("has more than %d bytes before the @", maxLocal)
+		return "", phrase.Errorf("has more than %d bytes before the @", maxLocal)
 	}
 	if !dotAtom(local) {
-		return "", errors.New("has characters before the @ that are not taken: write it without quotes")
+		return "", phrase.Errorf("has characters before the @ that are not taken: write it without quotes")
 	}
 	domain, err := checkDomain(domain)
 	if err != nil {
 		return "", err
 	}
 	if mailbox = local + "@" + domain; len(mailbox) > maxAddress {
-		return "", fmt.Errorf("has more than %d bytes", maxAddress)
+		return "", phrase.Errorf("has more than %d bytes", maxAddress)
 	}
 	return mailbox, nil
 }
@@ -95,16 +95,16 @@ func checkMailbox(mailbox string) (string, error) {
 // checkDomain returns the domain as DNS and MAIL FROM want it.
 func checkDomain(domain string) (string, error) {
 	if strings.HasPrefix(domain, "[") {
-		return "", errors.New("names a server by number: use its name")
+		return "", phrase.Errorf("names a server by number: use its name")
 	}
 	name, err := idna.Lookup.ToASCII(strings.TrimSuffix(domain, "."))
 	if err != nil || name == "" || len(name) > 253 {
-		return "", errors.New("has no valid domain after the @")
+		return "", phrase.Errorf("has no valid domain after the @")
 	}
 	for label := range strings.SplitSeq(name, ".") {
 		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' ||
 			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-") != "" {
-			return "", errors.New("has no valid domain after the @")
+			return "", phrase.Errorf("has no valid domain after the @")
 		}
 	}
 	return name, nil
@@ -129,13 +129,13 @@ func dotAtom(local string) bool {
 	return true
 }
 
-var errLine = errors.New("holds a line break or a control character")
+var errLine = phrase.Errorf("holds a line break or a control character")
 
 // CheckLine refuses what could begin a new header line or command, also after
 // a careless conversion: controls (C0, DEL, C1) and Unicode's line separators.
 func CheckLine(text string) error {
 	if !utf8.ValidString(text) {
-		return errors.New("is not UTF-8")
+		return phrase.Errorf("is not UTF-8")
 	}
 	for _, r := range text {
 		if (unicode.IsControl(r) && r != '\t') || r == '\u2028' || r == '\u2029' {

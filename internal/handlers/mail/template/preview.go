@@ -45,10 +45,10 @@ const (
 
 // Info is one template that a payload may name.
 type Info struct {
-	Name   string
-	Origin string
+	Name   string `json:"name"`
+	Origin string `json:"origin"`
 	// Locales that have a separate text, in order.
-	Locales []string
+	Locales []string `json:"locales"`
 }
 
 // List names the templates of both layers. One of which the operator has any

@@ -1,0 +1,17 @@
+package storage
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// beginSync begins to write a file to the disk and does not wait. That it cannot is no
+// fault: the sync does it later.
+func beginSync(f *os.File) {
+	if c, err := f.SyscallConn(); err == nil {
+		_ = c.Control(func(fd uintptr) {
+			_ = unix.SyncFileRange(int(fd), 0, 0, unix.SYNC_FILE_RANGE_WRITE)
+		})
+	}
+}
