@@ -51,6 +51,9 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 	if c.Options, err = backupOptions(r.Config.Backup, r.Config.Database.JobsTable); err != nil {
 		return UsageError{Err: err}
 	}
+	if r.Site.Root != "" {
+		c.ManifestCache = filepath.Join(r.Site.Storage(), "app", "cmsjobs-manifests")
+	}
 	if dsn := r.Config.Database.DSN; dsn != "" {
 		if c.DSN, err = database.DriverDSN(dsn.Reveal()); err != nil {
 			return UsageError{Err: err}
@@ -158,6 +161,7 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 
 func backupOptions(c config.Backup, jobsTable string) (backup.Options, error) {
 	o := backup.Options{
+		Form: backup.Form(c.Form), FullEvery: c.FullEvery,
 		Compression: archive.Format(c.Format), Include: c.Include, Exclude: c.Exclude, ExcludeTables: c.NoTables,
 		EmptyTables: slices.Clone(c.NoRows),
 		Tool:        c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace),

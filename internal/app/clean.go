@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/announce"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 )
 
@@ -53,6 +54,12 @@ func (r *Services) CleanQueue(ctx context.Context, dryRun bool) (done cleaned, e
 	}
 	keep := max(keepOrders, q.KeepFailed, q.KeepCompleted) // a job that can be run again finds its order
 	if done.Orders, err = r.Orders.Prune(ctx, r.Now().Add(-keep)); err != nil {
+		return done, err
+	}
+	if err = r.Types.Prune(ctx); err != nil {
+		return done, err
+	}
+	if err = r.Store.PruneCursors(ctx, announce.Kept); err != nil {
 		return done, err
 	}
 	if done.Failed, done.Export, err = r.pruneFailed(ctx, r.Now()); err != nil {

@@ -25,9 +25,11 @@ import (
 // sitemap.indexnow.)
 func (r *Services) sitemapUpdated(ctx context.Context, e sitemap.Event) error {
 	jobs.FollowUp(ctx, cache.Clear.New(cache.ClearPayload{Tags: []string{"sitemap"}}))
-	if r.Handlers.purge {
-		jobs.FollowUp(ctx, purge.Purge.New(purge.Payload{Changed: true, URLs: []string{e.URL}}))
+	next, err := r.purgeChanged(ctx, purge.Payload{Changed: true, URLs: []string{e.URL}})
+	if err != nil {
+		return err
 	}
+	jobs.FollowUp(ctx, next...)
 	return r.publish(ctx, "sitemap.updated", e)
 }
 

@@ -24,6 +24,9 @@ func externalHandler(registry *jobs.Registry, r *Services) error {
 		c.Commands[name] = external.Command{Program: x.Program, Args: x.Args, Dir: x.Dir, Env: revealed(x.Env),
 			User: x.User, Timeout: x.Timeout, Memory: int64(x.Memory), Output: int(x.Output)}
 	}
+	if err := r.addPHPSchedule(c.Commands); err != nil {
+		return err
+	}
 	for name, x := range e.Calls {
 		c.Calls[name] = external.Call{URL: x.URL, Method: strings.ToUpper(x.Method), Body: x.Body,
 			Header: revealed(x.Headers), Secret: x.Secret.Reveal(), Expect: x.Expect, Timeout: x.Timeout,

@@ -37,6 +37,7 @@ func handlers() []func(*jobs.Registry, *Services) error {
 		notifyHandler,
 		cacheHandler,
 		purgeHandler,
+		linksHandler,
 		publishHandler,
 		analyticsHandler,
 		backupHandler,
@@ -183,7 +184,9 @@ func purgeHandler(registry *jobs.Registry, r *Services) error {
 		r.Log.Debug("no purges here: the site's address is not known (cms.url)", "event", "purge.off")
 		return nil
 	}
-	set := purge.Config{Site: site, Hosts: c.Hosts, Also: c.Also, Changed: r.changesToPurge(), Now: r.Now,
+	set := purge.Config{Site: site, Hosts: c.Hosts, Also: c.Also, Pages: c.Pages,
+		Changed: r.changesToPurge(), Now: r.Now,
+		Told:   func(ctx context.Context, c purge.Change) error { return r.publish(ctx, webhook.ContentChanged, c) },
 		Logger: r.Log,
 		Warm:   purge.WarmOptions{Most: c.Warm, AtOnce: c.WarmAtOnce},
 		Client: outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: everywhere(), AllowHTTP: true,
@@ -197,7 +200,7 @@ func purgeHandler(registry *jobs.Registry, r *Services) error {
 		return UsageError{Err: fmt.Errorf("purge.destinations: %w", err)}
 	}
 	h.Register(registry)
-	r.Handlers.purge = len(c.Destinations) > 0
+	r.Handlers.purge, r.Handlers.compares = len(c.Destinations) > 0, true
 	return nil
 }
 
@@ -207,9 +210,17 @@ func (r *Services) changesToPurge() purge.Changed {
 	if h == nil {
 		return nil
 	}
-	return func(ctx context.Context, most int) ([]string, bool, func(context.Context) error, error) {
-		c, err := h.ChangesToPurge(ctx, most)
-		return c.URLs, c.More, func(ctx context.Context) error { return h.NoteChanges(ctx, c) }, err
+	return func(ctx context.Context, rows []string, most int) (purge.Found, error) {
+		var c sitemap.Changes
+		var err error
+		if len(rows) > 0 {
+			c, err = h.ChangesOfRows(ctx, rows)
+		} else {
+			c, err = h.ChangesToPurge(ctx, most)
+		}
+		return purge.Found{URLs: c.URLs, Lists: c.Lists, More: c.More, Purged: func(ctx context.Context) error {
+			return h.NoteChanges(ctx, c)
+		}}, err
 	}
 }
 
@@ -227,15 +238,56 @@ func publishHandler(registry *jobs.Registry, r *Services) error {
 	if err != nil {
 		host = "unknown"
 	}
-	h, err := publish.New(publish.Config{Site: r.Site, DB: r.OwnDB, Queue: r, Models: r.publishModels(),
+	c := publish.Config{Site: r.Site, DB: r.OwnDB, Queue: r, Models: r.publishModels(),
 		Effects: r.published, Now: r.Now, Logger: r.Log,
-		Every: r.Config.Publish.Every, Name: fmt.Sprintf("%.40s:%d", host, os.Getpid())})
+		Every: r.Config.Publish.Every, Probe: r.Config.Publish.Probe, Night: r.night,
+		Name: fmt.Sprintf("%.40s:%d", host, os.Getpid())}
+	if r.Handlers.Sitemap != nil {
+		c.Outdated, c.Edited = r.outdated, r.edited
+	}
+	h, err := publish.New(c)
 	if err != nil {
 		return err
 	}
 	h.Register(registry)
 	r.Handlers.publish = h
 	return nil
+}
+
+// outdated names the job that renews what shows the content: the sitemap, which the
+// others follow; where none is made, the caches.
+func (r *Services) outdated(ctx context.Context) (content string, renew []jobs.Spec, err error) {
+	s, err := r.Handlers.Sitemap.Compare(ctx)
+	switch {
+	case err != nil || !s.Outdated:
+	case s.Listed:
+		renew = []jobs.Spec{sitemap.Generate.New(sitemap.GeneratePayload{})}
+	default:
+		renew, err = r.purgeChanged(ctx, purge.Payload{Changed: true})
+	}
+	return s.Content, renew, err
+}
+
+// edited names the job that purges the pages of rows, where they changed.
+func (r *Services) edited(ctx context.Context, rows []string) ([]jobs.Spec, error) {
+	c, err := r.Handlers.Sitemap.ChangesOfRows(ctx, rows)
+	if err != nil || len(c.URLs) == 0 {
+		return nil, err
+	}
+	return r.purgeChanged(ctx, purge.Payload{Rows: rows})
+}
+
+// purgeChanged is the job that purges what changed and tells subscribers of it; none where
+// there is nobody to tell.
+func (r *Services) purgeChanged(ctx context.Context, p purge.Payload) ([]jobs.Spec, error) {
+	if !r.Handlers.purge {
+		told, err := r.deliveries(ctx, webhook.ContentChanged, nil)
+		if err != nil || len(told) == 0 || !r.Handlers.compares {
+			return nil, err
+		}
+	}
+	p.Cold = p.Cold || !r.Handlers.purge
+	return []jobs.Spec{purge.Purge.New(p)}, nil
 }
 
 // models are the content of plugins that the configuration names.
@@ -272,50 +324,23 @@ func (r *Services) CancelJob(ctx context.Context, uuid string) error {
 	return err
 }
 
-// settleEdits is the time in which edits gather for one sitemap. The first edit after
-// a quiet time does not wait.
-const settleEdits = 20 * time.Second
-
-// sitemapDelay is how long the sitemap of an edit waits.
-func (r *Services) sitemapDelay() time.Duration {
-	now := r.Now().UnixMilli()
-	for {
-		due := r.sitemapDue.Load()
-		if due > now {
-			return time.Duration(due-now) * time.Millisecond
-		}
-		next := max(now, due+settleEdits.Milliseconds())
-		if r.sitemapDue.CompareAndSwap(due, next) {
-			return time.Duration(next-now) * time.Millisecond
-		}
+// published says what follows a publication, beside the new sitemap that tells search
+// engines of it. The comparison of the purge notes the address as purged, so that the
+// sitemap's purge leaves it out.
+func (r *Services) published(ctx context.Context, p publish.Publication) ([]jobs.Spec, error) {
+	next := []jobs.Spec{cache.Clear.New(cache.ClearPayload{Tags: []string{p.Model}})}
+	if r.Handlers.purge && p.URL != "" {
+		next = append(next, purge.Purge.New(purge.Payload{Changed: r.Handlers.Sitemap != nil,
+			URLs: append([]string{p.URL}, r.Config.Purge.Also...)}))
 	}
-}
-
-// published says what follows a publication or an edit. A new sitemap tells the
-// search engines of what changed in it by itself; many edits make one sitemap.
-func (r *Services) published(ctx context.Context, changes []publish.Change) ([]jobs.Spec, error) {
-	var next []jobs.Spec
 	if r.Handlers.Sitemap != nil {
-		next = append(next, sitemap.Generate.New(sitemap.GeneratePayload{}).In(r.sitemapDelay()))
+		next = append(next, sitemap.Generate.New(sitemap.GeneratePayload{}))
 	}
-	for _, c := range changes {
-		if !c.Published { // the CMS cleared its caches when the editor saved
-			continue
-		}
-		next = append(next, cache.Clear.New(cache.ClearPayload{Tags: []string{c.Model}}))
-		if r.Handlers.purge && c.URL != "" {
-			next = append(next, purge.Purge.New(purge.Payload{URLs: append([]string{c.URL}, r.Config.Purge.Also...)}))
-		}
-		if to := r.Config.Mail.Admin; r.Config.Publish.Mail && len(to) > 0 {
-			data := map[string]any{"title": c.Title, "url": c.URL, "publishedAt": c.At.Format("2006-01-02 15:04")}
-			next = append(next, mail.Send.New(mail.SendPayload{To: to, Template: "content-published", Data: data}))
-		}
-		told, err := r.deliveries(ctx, "content.published", map[string]any{"model": c.Model, "id": c.ID,
-			"title": c.Title, "url": c.URL})
-		if err != nil {
-			return nil, err
-		}
-		next = append(next, told...)
+	if to := r.Config.Mail.Admin; r.Config.Publish.Mail && len(to) > 0 {
+		data := map[string]any{"title": p.Title, "url": p.URL, "publishedAt": p.At.Format("2006-01-02 15:04")}
+		next = append(next, mail.Send.New(mail.SendPayload{To: to, Template: "content-published", Data: data}))
 	}
-	return next, nil
+	told, err := r.deliveries(ctx, "content.published", map[string]any{"model": p.Model, "id": p.ID,
+		"title": p.Title, "url": p.URL})
+	return append(next, told...), err
 }

@@ -3,7 +3,9 @@ package app
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -11,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/links"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/notify"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -38,6 +41,47 @@ func cacheHandler(registry *jobs.Registry, r *Services) error {
 	}
 	cache.New(set).Register(registry)
 	return nil
+}
+
+// linksHandler joins the check of the site's own links.
+func linksHandler(registry *jobs.Registry, r *Services) error {
+	site := cmp.Or(r.Config.CMS.URL, r.Site.URL())
+	if site == "" && r.everything { // only the type is wanted, to be described
+		site = "https://example.com"
+	}
+	if site == "" {
+		r.Log.Debug("no check of links here: the site's address is not known (cms.url)", "event", "links.off")
+		return nil
+	}
+	set := links.Config{Site: site, Hosts: r.Config.Purge.Hosts, Found: r.linksBroken, Now: r.Now,
+		Client: outbound.New(outbound.Options{Timeout: 30 * time.Second, AllowPrivate: everywhere(), AllowHTTP: true,
+			SameHostRedirects: true, MaxBody: maxPage, UserAgent: "cmsjobs/" + r.Version + " (links.check)"})}
+	if h := r.Handlers.Sitemap; h != nil {
+		set.Addresses = h.Addresses
+	}
+	h, err := links.New(set)
+	if err != nil {
+		return err
+	}
+	h.Register(registry)
+	return nil
+}
+
+// linksBroken notifies people of the first broken links; the job's result has more.
+func (r *Services) linksBroken(ctx context.Context, job jobs.Job, found links.Result) {
+	const named = 10
+	var text strings.Builder
+	for _, b := range found.Broken[:min(len(found.Broken), named)] {
+		fmt.Fprintf(&text, "%s (%s)", b.URL, cmp.Or(b.Error, fmt.Sprint(b.Status)))
+		if len(b.On) > 0 {
+			fmt.Fprintf(&text, " on %s", b.On[0])
+		}
+		text.WriteByte('\n')
+	}
+	if more := found.Found - named; more > 0 {
+		fmt.Fprintf(&text, "… and %d more\n", more)
+	}
+	jobs.FollowUp(ctx, notify.LinksBroken(text.String(), r.jobURL(job.UUID)))
 }
 
 // cachePrefix is what the keys of the CMS's database cache begin with.

@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/announce"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
@@ -171,7 +172,7 @@ func (r *Services) openStore(ctx context.Context) error {
 	o := tables.Options{
 		Prefix: d.Prefix, Table: d.JobsTable, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{
 			"cmsjobs"},
-		Connection: d.Connection, Mode: tables.Mode(d.Claim), RetryAfter: q.PHPRetryAfter, Zone: zone,
+		Connection: d.Connection, RetryAfter: q.PHPRetryAfter, Zone: zone,
 		Logger: r.Log, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Clock: r.Now,
 		RestartedAt: func(ctx context.Context) (time.Time, error) {
 			return r.Site.QueueRestartedAt(ctx, r.Config.Cache.Prefix)
@@ -180,6 +181,7 @@ func (r *Services) openStore(ctx context.Context) error {
 	if r.OwnDB != r.DB {
 		o.OwnDB = r.OwnDB
 	}
+	r.tableOptions = o
 	if r.tables, err = tables.Open(ctx, r.DB, o); err != nil {
 		return DatabaseError{Err: err}
 	}
@@ -187,6 +189,10 @@ func (r *Services) openStore(ctx context.Context) error {
 		return DatabaseError{Err: err}
 	}
 	r.History = history.New(r.tables)
+	r.Types = &announce.Store{DB: r.OwnDB, Now: r.Now}
+	if err := r.Types.Refresh(ctx, r.Registry); err != nil {
+		return DatabaseError{Err: err}
+	}
 	jobpages.RegisterBulk(r.Registry, r.Orders, r.History)
 	return nil
 }

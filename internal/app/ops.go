@@ -8,6 +8,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/php/batches"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
@@ -15,7 +16,12 @@ import (
 func (r *Services) Snapshot(ctx context.Context, record jobs.Record) (explain.Snapshot, error) {
 	return ops.Explainer{Ledger: r.History, Registry: r.Registry, Now: r.Now, Workers: r.History.Workers,
 		Breakers:     r.OpenBreakers,
-		JobsDisabled: !r.Config.Queue.Enabled}.Snapshot(ctx, record)
+		JobsDisabled: !r.Config.Queue.Enabled, PHPQueues: r.Config.PHP.Served()}.Snapshot(ctx, record)
+}
+
+// Batches reads Laravel's batches.
+func (r *Services) Batches() *batches.Store {
+	return &batches.Store{DB: r.DB, Table: r.Config.Database.Prefix + "job_batches"}
 }
 
 // Actions change jobs by the rules that the API has, too.
@@ -30,7 +36,7 @@ func (r *Services) Viewer(unmasked bool) (ops.Viewer, error) {
 		return v, nil
 	}
 	var err error
-	v.Mask, err = redact.NewRules(r.Config.HTTP.Mask)
+	v.Mask, err = redact.NewRules(r.Config.HTTP.Mask, r.Registry)
 	return v, err
 }
 
@@ -44,8 +50,8 @@ func (r *Services) QueueNames(ctx context.Context) ([]string, error) {
 	for _, q := range stats.Queues {
 		known = append(known, q.Queue)
 	}
-	for _, name := range r.Registry.Types() {
-		if entry, there := r.Registry.Lookup(name); there && entry.Queue != "" {
+	for _, name := range r.Registry.KnownTypes() {
+		if entry, there := r.Registry.Known(name); there && entry.Queue != "" {
 			known = append(known, entry.Queue)
 		}
 	}
@@ -85,7 +91,7 @@ func (r *Services) enqueueAll(ctx context.Context, list []jobs.Spec) ([]jobs.Rec
 		return nil, err
 	}
 	for i, n := range placed {
-		if entry, known := r.Registry.Lookup(n.Type); known && n.Queue == "" {
+		if entry, known := r.Registry.Known(n.Type); known && n.Queue == "" {
 			placed[i].Queue = cmp.Or(r.Config.Types[entry.Type].Queue, entry.Queue)
 		}
 		if r.Metrics != nil {

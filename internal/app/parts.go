@@ -34,7 +34,7 @@ type part struct {
 func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	c := r.Config
 	r.Metrics = health.NewMetrics(r.Version, func(jobType string) bool {
-		_, known := r.Registry.Lookup(jobType)
+		_, known := r.Registry.Known(jobType)
 		return known
 	})
 	r.OpenTracer()
@@ -62,13 +62,16 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	}
 	parts = append(parts, pools...)
 	if c.Publish.Watch && r.Handlers.publish != nil {
-		parts = append(parts, part{"watcher", r.Handlers.publish.NewWatcher().Run})
+		parts = append(parts, part{"watcher", r.watchContent})
 	}
 	pages, err := r.webParts()
 	if err != nil {
 		return nil, err
 	}
 	parts = append(parts, pages...)
+	if r.remote != nil {
+		parts = append(parts, part{"remote", r.remote.Run}, part{"types", r.followTypes})
+	}
 	if len(parts) == 0 {
 		return nil, nil
 	}

@@ -88,7 +88,11 @@ func (r *Services) ScheduleZone(ctx context.Context) (*time.Location, error) {
 func (r *Services) entries() ([]schedule.Entry, error) {
 	own := maps.Clone(r.Config.Schedule.Entries)
 	var entries []schedule.Entry
-	for _, e := range timetable() {
+	list := timetable()
+	if r.Config.PHP.Schedule {
+		list = append(list, phpScheduleEntry())
+	}
+	for _, e := range list {
 		e.Paused = e.Name == backupDigest && !r.Config.Backup.Digest
 		changed, err := r.configured(e, own[e.Name])
 		if err != nil {

@@ -20,12 +20,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/announce"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
+	"github.com/cmsjobs/cmsjobs/internal/remote"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 )
@@ -33,21 +35,24 @@ import (
 // Services are the parts of the service, joined. Commands open them, use what
 // they need and close them.
 type Services struct {
-	Self     string // the program's own file
-	Version  string
-	Config   *config.Loaded
-	Log      *slog.Logger
-	Now      func() time.Time
-	DB       *sqlx.DB // the CMS's tables
-	OwnDB    *sqlx.DB // cmsjobs_* tables: usually the same
-	Site     *cms.Site
-	Registry *jobs.Registry
-	Store    *queue.Store
-	History  *history.Store
-	tables   *tables.Tables // below both: for the parts of this package that read rows themselves
-	WakeDir  string
-	Orders   *orders.Book // what internal jobs are to do
-	Breakers *breaker.Breakers
+	Self         string // the program's own file
+	Version      string
+	Config       *config.Loaded
+	Log          *slog.Logger
+	Now          func() time.Time
+	DB           *sqlx.DB // the CMS's tables
+	OwnDB        *sqlx.DB // cmsjobs_* tables: usually the same
+	Site         *cms.Site
+	Registry     *jobs.Registry
+	Store        *queue.Store
+	History      *history.Store
+	tableOptions tables.Options // that tables was opened with
+	tables       *tables.Tables // below both: for the parts of this package that read rows themselves
+	WakeDir      string
+	Orders       *orders.Book    // what internal jobs are to do
+	Types        *announce.Store // what the workers of other programs run
+	remote       *remote.Hub     // nil: no program can register here
+	Breakers     *breaker.Breakers
 	// Off are job types that cannot run here, each with the reason.
 	Off map[string]string
 	// everything makes types known that cannot run here: to list them.
@@ -63,7 +68,6 @@ type Services struct {
 	writes     *conditions.Writes
 	rang       atomic.Pointer[time.Time] // the scheduler's last ring
 	garbage    memory.Collector
-	sitemapDue atomic.Int64 // when the last sitemap is due that an edit asked for, in Unix milliseconds
 }
 
 // handlerSet are the handlers that commands and pages call besides their jobs.
@@ -77,5 +81,6 @@ type handlerSet struct {
 	Backup    *backup.Handler
 	publish   *publish.Handler
 	purge     bool // caches in front of the site hear of changes
+	compares  bool // what changed on the site can be found out
 	notify    *notify.Handler
 }

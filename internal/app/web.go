@@ -48,8 +48,15 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	ports := r.ports(cache)
 	ports.Service = feature.Service{Mutator: r.History, Control: control, Ticker: webTicker{r},
 		Breakers:     r.OpenBreakers,
-		DefaultQueue: r.Config.Queue.Default, Ready: []health.Check{
+		DefaultQueue: r.Config.Queue.Default, PHPQueues: r.Config.PHP.Served(), Silenced: r.Config.PHP.Silenced,
+		Batches: r.Batches(),
+		Ready: []health.Check{
 			{Name: conditions.DatabaseDown, Do: r.DB.PingContext}}}
+	ports.Refresh = func(ctx context.Context) error { return r.Types.Refresh(ctx, r.Registry) }
+	if r.Config.Queue.Enabled {
+		r.remote = r.remoteHub()
+		ports.Remote = r.remote
+	}
 	r.showConditions(&ports.Service, cache)
 	if !r.Config.Queue.Enabled {
 		ports.Inline = orderedExecutor{r, jobpages.NewInline(r.Registry, r.Now)}

@@ -1,17 +1,21 @@
 package app
 
 import (
+	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/browse"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -30,6 +34,7 @@ type webBackups struct {
 var (
 	_ backups.Restorer      = webBackups{}
 	_ backups.BackupWatcher = webBackups{}
+	_ backups.Browser       = webBackups{}
 )
 
 func (b webBackups) Backups(ctx context.Context) ([]backups.Backup, error) {
@@ -60,7 +65,7 @@ func reached(err error) error {
 }
 
 func (b webBackups) view(s catalog.Stored) backups.Backup {
-	v := backups.Backup{ID: s.ID + "@" + s.Destination, Size: s.Size, CreatedAt: s.Started, Status: string(s.Status),
+	v := backups.Backup{ID: s.ID + "@" + s.Destination, Size: s.Space(), CreatedAt: s.Started, Status: string(s.Status),
 		Usable: b.h.Usable(s), Origin: string(s.Origin),
 		Database: s.Database, Encrypted: s.Encrypted, Destination: s.Destination, Tables: s.TableCount,
 		Files: int(s.FileCount)}
@@ -94,7 +99,7 @@ func (b webBackups) OpenBackup(ctx context.Context, name string) (io.ReadCloser,
 	if err != nil {
 		return nil, backups.Backup{}, err
 	}
-	content, info, err := b.h.Download(ctx, s)
+	content, info, err := b.h.Whole(ctx, s)
 	view := b.view(s)
 	view.ID, view.Size = filepath.Base(s.Archive), info.Size
 	return content, view, reached(err)
@@ -161,6 +166,97 @@ func (b webBackups) RestoreBackup(ctx context.Context, name string, part backups
 	p := backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files,
 		TrustUnknown: q.TrustUnknown, AllowExecutable: q.AllowExecutable, Confirm: token}
 	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.New(p))
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	return receipts[0], nil
+}
+
+// BackupContents reads what a backup holds, as long as a page waits.
+func (b webBackups) BackupContents(ctx context.Context, name, pattern string) (backups.Contents, error) {
+	var v backups.Contents
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return v, err
+	}
+	var patterns []string
+	if pattern != "" {
+		patterns = []string{pattern}
+		if err := fileset.CheckPatterns(patterns); err != nil {
+			return v, web.RefuseField(http.StatusBadRequest, "files", "%v", err)
+		}
+	}
+	inTime, cancel := context.WithTimeout(ctx, planTime)
+	defer cancel()
+	c, err := b.h.Contents(inTime, s, patterns, nil)
+	if err != nil && inTime.Err() != nil && ctx.Err() == nil {
+		return v, fmt.Errorf("%w: %w", backups.ErrSlow, err)
+	}
+	if err != nil {
+		return v, reached(err)
+	}
+	for _, t := range c.Tables {
+		v.Tables = append(v.Tables, backups.Table{Name: t.Name, Rows: int(t.Rows), Without: t.Empty})
+	}
+	for _, f := range c.Folders {
+		v.Folders = append(v.Folders, backups.Folder{Name: f.Name, Files: int(f.Files), Bytes: f.Bytes})
+	}
+	v.More = int(c.More)
+	for i, f := range c.Files {
+		if i == pageFiles {
+			v.More += len(c.Files) - i
+			break
+		}
+		v.Files = append(v.Files, backups.File{Name: f.Name, Bytes: f.Size, Modified: f.Modified})
+	}
+	return v, nil
+}
+
+// pageFiles is how many files of a backup a page names.
+const pageFiles = 500
+
+// BackupFile streams one file of a backup. One that is not there is found missing when
+// the archive was read to its end, so the first bytes are awaited.
+func (b webBackups) BackupFile(ctx context.Context, name, file string) (io.ReadCloser, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	r, w := io.Pipe()
+	go func() {
+		_, err := b.h.File(ctx, s, file, w, nil)
+		w.CloseWithError(err)
+	}()
+	buffered := bufio.NewReader(r)
+	if _, err := buffered.Peek(1); err != nil && !errors.Is(err, io.EOF) {
+		if errors.Is(err, browse.ErrNoFile) {
+			err = errors.Join(jobs.ErrNotFound, err)
+		}
+		return nil, errors.Join(reached(err), r.Close())
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{buffered, r}, nil
+}
+
+// PlanPost says what a person types to bring a post back.
+func (b webBackups) PlanPost(ctx context.Context, name string, post int64) (string, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	return restore.PostRequest{Backup: s, ID: post}.Token(), nil
+}
+
+// RestorePost enqueues a job that brings one post back.
+func (b webBackups) RestorePost(ctx context.Context, name string, post int64, confirm string) (jobs.Receipt, error) {
+	s, err := b.find(ctx, name)
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.New(backup.RestorePayload{ID: s.ID,
+		Storage: s.Destination, Post: post, Confirm: confirm}))
 	if err != nil {
 		return jobs.Receipt{}, err
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
+	"github.com/cmsjobs/cmsjobs/internal/remote"
 )
 
 // WorkerOptions are a worker's words on the command line.
@@ -64,6 +65,37 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 		return nil, nil, err
 	}
 	return w, closeIt, nil
+}
+
+// remoteHub lets other programs run jobs of their types.
+func (r *Services) remoteHub() *remote.Hub {
+	q := r.Config.Queue
+	return &remote.Hub{Types: r.Types, Registry: r.Registry, DefaultQueue: q.Default,
+		Worker: jobs.Config{Logger: r.Log, Now: r.Now, Random: rand.Float64, Lease: q.Lease, PollMin: q.PollFirst,
+			DatabaseTrouble: database.Outage, Redact: redact.Text, LogEnds: jobs.LogEnds(r.Config.Log.Jobs),
+			LogCompleted: r.completedLog, Ended: func(end jobs.Settlement) { r.Metrics.Ended(end); r.TraceRun(end) }},
+		Open: func(ctx context.Context, types *jobs.Registry) (jobs.Source, jobs.WorkerRegistry, error) {
+			o := r.tableOptions
+			o.Registry = types
+			store, err := queue.Open(ctx, r.DB, o)
+			if err != nil || r.Handlers.Backup == nil {
+				return store, store, err
+			}
+			var queues []string
+			for _, jobType := range types.Types() {
+				entry, _ := types.Lookup(jobType)
+				queues = append(queues, cmp.Or(entry.Queue, q.Default))
+			}
+			return store, pausing{store, r.Handlers.Backup.Half, queues}, nil
+		}}
+}
+
+// followTypes keeps the types of other programs known.
+func (r *Services) followTypes(ctx context.Context) error {
+	r.Types.Follow(ctx, r.Registry, func(err error) {
+		r.Log.Warn("types of other programs not read; this is tried again", "event", "types.read_failed", "error", err)
+	})
+	return nil
 }
 
 // queues are those of the configuration, and those that the configuration

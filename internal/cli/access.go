@@ -99,7 +99,8 @@ func (a *commandLine) tokenCreateCommand() *cobra.Command {
 	var expires string
 	c := &cobra.Command{Use: "create NAME", Short: "Create a token and print it once", Args: cobra.ExactArgs(1),
 		Long: `Creates a token for a program. It is printed once and stored as a hash only.
-Scopes: read, enqueue, operate (retry, cancel, pause), admin (everything).`,
+Scopes: read, enqueue, work (run jobs of types that the program registers), operate (retry,
+cancel, pause), admin (everything).`,
 		Example: "  cmsjobs token create shop --scopes enqueue --types mail.send,sitemap.generate --expires 365d",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -90,6 +92,7 @@ Exit codes: 0 it is complete · 1 it is not`,
 		"configured)")
 	f.StringSliceVar(&request.Tables, "tables", nil, "only these tables; such a backup never counts as a backup of "+
 		"the site")
+	f.BoolVar(&request.Full, "full", false, "the files in the archive, though backup.form is repository")
 	f.BoolVar(&onlyDatabase, "only-database", false, "without files")
 	f.BoolVar(&onlyFiles, "only-files", false, "without the database")
 	f.StringVar(&request.Tool, "tool", "", "own, or mysqldump: the installed client (default: backup.tool)")
@@ -114,7 +117,8 @@ func (a *commandLine) createBackup(ctx context.Context, h *backup.Handler, reque
 	}
 	return a.list(report, []string{"ID", "STATUS", "SIZE", "TABLES", "ROWS", "FILES", "VERIFIED"},
 		[][]string{{report.ID, string(report.Status),
-			humanize.IBytes(uint64(report.Size)), strconv.Itoa(report.Tables), strconv.FormatInt(report.Rows, 10),
+			humanize.IBytes(uint64(report.Size + report.Stored)), strconv.Itoa(report.Tables),
+			strconv.FormatInt(report.Rows, 10),
 			strconv.FormatInt(report.Files, 10), verification}}, "")
 }
 
@@ -154,7 +158,7 @@ func (a *commandLine) printBackups(list []catalog.Stored, nothing string) error 
 	cells := make([][]string, len(list))
 	for i, b := range list {
 		cells[i] = []string{b.ID, b.Destination, string(b.Status), newestVerification(b), string(b.Origin),
-			display.Ago(b.Started, a.Now()), humanize.IBytes(uint64(b.Size)), strconv.Itoa(b.TableCount),
+			display.Ago(b.Started, a.Now()), humanize.IBytes(uint64(b.Space())), strconv.Itoa(b.TableCount),
 			strconv.FormatInt(b.FileCount, 10), b.Name}
 	}
 	if list == nil {
@@ -266,11 +270,11 @@ func (a *commandLine) backupDownloadCommand() *cobra.Command {
 				if info, err := os.Stat(path); err == nil && info.IsDir() {
 					path = filepath.Join(path, filepath.Base(b.Archive))
 				}
-				n, err := download(ctx, h, b, path)
+				n, sum, err := download(ctx, h, b, path)
 				if err != nil {
 					return err
 				}
-				return a.list(map[string]any{"file": path, "bytes": n, "sha256": b.SHA256}, []string{"FILE", "SIZE"},
+				return a.list(map[string]any{"file": path, "bytes": n, "sha256": sum}, []string{"FILE", "SIZE"},
 					[][]string{{path, humanize.IBytes(uint64(n))}}, "")
 			})
 		}}
@@ -280,19 +284,20 @@ func (a *commandLine) backupDownloadCommand() *cobra.Command {
 }
 
 // download writes a file that only its owner may read: it holds everything.
-func download(ctx context.Context, h *backup.Handler, b catalog.Stored, path string) (n int64, err error) {
-	content, _, err := h.Download(ctx, b)
+func download(ctx context.Context, h *backup.Handler, b catalog.Stored, path string) (n int64, sum string, err error) {
+	content, _, err := h.Whole(ctx, b)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
 	defer content.Close()
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return 0, err
+		return 0, "", err
 	}
-	n, err = io.Copy(f, content)
+	hash := sha256.New()
+	n, err = io.Copy(f, io.TeeReader(content, hash))
 	if err = errors.Join(err, f.Close()); err != nil {
 		err = errors.Join(err, os.Remove(path))
 	}
-	return n, err
+	return n, hex.EncodeToString(hash.Sum(nil)), err
 }

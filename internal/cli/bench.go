@@ -77,6 +77,7 @@ again and leaves its history there.`,
 
 func benchFlags(slots int) []config.Flag {
 	return []config.Flag{{Path: "queue.queues", Value: measure.Queue, Name: "bench"},
+		{Path: "queue.memory", Value: "0", Name: "bench"}, // nobody would start it again
 		{Path: "queue.concurrency", Value: fmt.Sprint(slots), Name: "bench"},
 		{Path: "queue.prefetch", Value: fmt.Sprint(min(slots*10, 10000)), Name: "bench"},
 		{Path: "log.level", Value: "warn", Name: "bench"}}

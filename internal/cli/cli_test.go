@@ -119,7 +119,7 @@ func TestAJobsLifeOnTheCommandLine(t *testing.T) {
 				t.Fatalf("groups = %+v", groups)
 			}
 			want(t, call(t, quiet, dsn, "failed", "retry", "--cause", groups[0].Cause), exitUsage, "would retry 1 job;")
-			want(t, call(t, quiet, dsn, "failed", "retry", failing.ID, "--payload", `{"sleep":"1ms"}`), 0, failing.ID)
+			want(t, call(t, quiet, dsn, "failed", "retry", failing.ID, "--payload", `{"sleep":"1ms"}`), 0, "Enqueued job "+failing.ID)
 			want(t, call(t, quiet, dsn, "work", "--stop-when-empty"), 0)
 			want(t, call(t, quiet, dsn, "jobs", "show", failing.ID), 0, "completed")
 
@@ -216,6 +216,9 @@ func TestExitCodes(t *testing.T) {
 	} {
 		if got := exitCode(err); got != code {
 			t.Errorf("%v exits with %d, want %d", err, got, code)
+		}
+		if documented := fmt.Sprintf(" %d ", code); !strings.Contains(exitHelp, documented) {
+			t.Errorf("the help has no exit code %d", code)
 		}
 	}
 	if got := exitCode(config.Faults{{Problem: "x"}}); got != exitUsage {

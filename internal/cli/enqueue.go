@@ -91,7 +91,7 @@ func (a *commandLine) spec(o enqueueFlags, args []string) (n jobs.Spec, err erro
 // takes a type that this program does not know.
 func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
 	return a.withServices(c, func(ctx context.Context, r *app.Services) error {
-		entry, known := r.Registry.Lookup(n.Type)
+		entry, known := r.Registry.Known(n.Type)
 		if !known && !force {
 			return app.Usagef("%w (--force enqueues it for another program)", ops.UnknownType(r.Registry, n.Type))
 		}
@@ -149,7 +149,11 @@ func (a *commandLine) receipt(n jobs.Spec, r jobs.Receipt) error {
 	if r.Existing {
 		word = "It is there already:"
 	}
-	_, err := fmt.Fprintf(a.out, "%s job %d, %s\n", word, r.ID, r.UUID)
+	name := r.UUID
+	if r.ID > 0 { // an edited retry does not tell the number of its row
+		name = fmt.Sprintf("%d, %s", r.ID, r.UUID)
+	}
+	_, err := fmt.Fprintf(a.out, "%s job %s\n", word, name)
 	return err
 }
 

@@ -91,7 +91,8 @@ func (a *commandLine) failedRetryCommand() *cobra.Command {
 PHP's own failed jobs go back as they were, for PHP's worker. Any number of them is taken in
 steps of bounded memory.`,
 		Example: "  cmsjobs failed retry 7\n  cmsjobs failed retry all\n  cmsjobs failed retry --type mail.send " +
-			"--since 2h --yes\n  cmsjobs failed retry 7 --payload '{\"to\":\"right@example.com\"}'",
+			"--since 2h --yes\n  cmsjobs failed retry 7 --payload " +
+			"'{\"to\":\"right@example.com\",\"subject\":\"Hello\",\"body\":\"Hi\"}'",
 		ValidArgsFunction: a.completeJobs(jobs.StatusFailed),
 		RunE: func(c *cobra.Command, ids []string) error {
 			if len(ids) == 1 && ids[0] == "all" {

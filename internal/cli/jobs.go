@@ -64,7 +64,7 @@ func waitsFor(r jobs.Record, v ops.JobView, down []explain.Breaker) string {
 }
 
 func (a *commandLine) listJobs(ctx context.Context, r *app.Services, f jobs.Filter, p jobs.Page) error {
-	list, err := r.History.Jobs(ctx, f, p)
+	list, err := r.History.Jobs(ctx, f.WithoutSilenced(r.Config.PHP.Silenced), p)
 	if err != nil {
 		return err
 	}
@@ -179,7 +179,7 @@ func (a *commandLine) describeJob(v ops.JobView) {
 		{"Started", display.Ago(v.StartedAt, now)}, {"Ended", display.Ago(v.EndedAt, now)}, {"Worker", v.Worker},
 		{"Result", display.Short(string(v.Result), 300)}, {"Payload", display.Short(string(v.Payload), 2000)},
 		{"Metadata", display.Short(string(v.Metadata), 300)}}
-	for _, p := range pairs {
+	for _, p := range append(pairs, phpPairs(v.PHP)...) {
 		if p[1] != "" && p[1] != "–" && p[1] != "{}" {
 			fmt.Fprintf(a.out, "%-9s %s\n", p[0], display.Printable(p[1]))
 		}
@@ -190,6 +190,22 @@ func (a *commandLine) describeJob(v ops.JobView) {
 			fmt.Fprintln(a.out, "  "+display.Printable(line))
 		}
 	}
+}
+
+// phpPairs are what the payload of a job of PHP's says.
+func phpPairs(p *ops.PHPView) [][]string {
+	if p == nil {
+		return nil
+	}
+	pairs := [][]string{{"Class", p.Class}, {"About", p.Subject}, {"Tags", strings.Join(p.Tags, " ")},
+		{"Batch", p.Batch}, {"Then", strings.Join(p.Chain, ", ")}, {"Unread", p.Problem}}
+	if p.Encrypted {
+		pairs = append(pairs, []string{"Encrypted", "yes: its properties are not shown"})
+	}
+	for _, x := range p.Properties {
+		pairs = append(pairs, []string{"  " + x.Name, display.Short(x.Text(), 300)})
+	}
+	return pairs
 }
 
 func (a *commandLine) runTable(runs []ops.RunView) error {

@@ -1,8 +1,13 @@
 package cli
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,9 +16,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/cms/laravel"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/php/importer"
 )
 
 // laravelCommands are commands in the spelling of Laravel and of spatie's backups,
@@ -36,6 +44,83 @@ func (a *commandLine) laravelCommands() []*cobra.Command {
 		c.Hidden = true
 	}
 	return list
+}
+
+// supervisorFiles are where distributions keep Supervisor's programs.
+var supervisorFiles = []string{"/etc/supervisor/conf.d/*.conf", "/etc/supervisord.d/*.ini", "/etc/supervisor.d/*.ini"}
+
+func (a *commandLine) phpCommand() *cobra.Command {
+	c := &cobra.Command{Use: "php", Short: "Take over PHP's own jobs",
+		Example: "  cmsjobs --cms /var/www/site php import"}
+	c.AddCommand(&cobra.Command{
+		Use:   "import [FILE…]",
+		Short: "Show the settings that do what Supervisor or Horizon does now",
+		Long: `Reads Supervisor's programs (the files, or those of this host) and the CMS's config/horizon.php, and
+prints the settings "php:" that run the same queues. It writes nothing and runs no PHP. What has
+no setting here is said on standard error.`,
+		Example: "  cmsjobs --cms /var/www/site php import\n  cmsjobs php import /etc/supervisor/conf.d/worker.conf",
+		RunE:    func(_ *cobra.Command, files []string) error { return a.importPHP(files) },
+	})
+	return c
+}
+
+func (a *commandLine) importPHP(files []string) error {
+	var plan importer.Plan
+	if files == nil {
+		for _, pattern := range supervisorFiles {
+			found, err := filepath.Glob(pattern)
+			if err != nil {
+				return fmt.Errorf("looking for Supervisor's files: %w", err)
+			}
+			files = append(files, found...)
+		}
+	}
+	for _, name := range files {
+		text, err := readUpTo(name, importer.MaxFile+1)
+		if err == nil {
+			err = plan.Supervisor(name, text)
+		}
+		if err != nil {
+			return app.UsageError{Err: err}
+		}
+	}
+	l, err := a.load()
+	if err != nil {
+		return err
+	}
+	if dir := l.Config.CMS.Dir; dir != "" {
+		env, err := cms.ReadEnv(dir)
+		if err != nil {
+			return err
+		}
+		c, err := laravel.Open(dir, env, "horizon")
+		if err != nil {
+			return err
+		}
+		plan.Horizon(c, cmp.Or(env["APP_ENV"], "production"))
+	}
+	for _, note := range plan.Notes {
+		fmt.Fprintln(a.Err, "# "+display.Printable(note))
+	}
+	if plan.Empty() {
+		return errors.New("no worker of the database's queues was found: name Supervisor's file, or the CMS's folder " +
+			"(--cms) for config/horizon.php")
+	}
+	_, err = fmt.Fprint(a.out, plan.YAML())
+	return err
+}
+
+func readUpTo(name string, limit int64) (string, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", fmt.Errorf("reading Supervisor's file: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, limit))
+	if err != nil {
+		return "", fmt.Errorf("reading %s: %w", name, err)
+	}
+	return string(text), nil
 }
 
 var bareNumber = regexp.MustCompile(`^\d+$`)

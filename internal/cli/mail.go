@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/timespan"
 )
 
@@ -55,7 +56,9 @@ func (a *commandLine) mailLogCommand() *cobra.Command {
 					cells[i] = []string{e.UUID, display.Ago(e.UpdatedAt, a.Now()), e.Recipient, string(e.Status),
 						display.Short(e.Subject, 40), display.Short(e.Answer, 60)}
 				}
-				return a.list(list, []string{"JOB", "WHEN", "TO", "STATUS", "SUBJECT", "ANSWER"}, cells, "No mails.")
+				same := func(e mail.Entry) mail.Entry { return e }
+				return a.list(ops.Listed(list, p, same), []string{"JOB", "WHEN", "TO", "STATUS", "SUBJECT", "ANSWER"},
+					cells, "No mails.")
 			})
 		}}
 	c.Flags().StringSliceVar(&states, "status", nil, "sending, accepted, deferred, refused, unknown, suppressed, "+

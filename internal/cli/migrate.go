@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jmoiron/sqlx"
 	"github.com/pressly/goose/v3"
 	"github.com/spf13/cobra"
 
@@ -191,18 +192,20 @@ func (a *commandLine) migrateIndexCommand() *cobra.Command {
 }
 
 func (a *commandLine) migrateFeedCommand() *cobra.Command {
-	var drop, show bool
+	var drop, show, replication bool
 	c := &cobra.Command{
 		Use:   "feed",
-		Short: "Make the trigger by which PostgreSQL notifies of new jobs",
+		Short: "Prepare PostgreSQL to tell of new jobs, and of edits",
 		Long: "Adds a trigger to the CMS's jobs table on PostgreSQL: each INSERT then notifies the service, which " +
-			"runs the\njob within milliseconds. The other databases need none.",
-		Example: "  cmsjobs migrate feed --show\n  cmsjobs migrate feed",
+			"runs the\njob within milliseconds. With --replication it makes publications instead, which need no " +
+			"trigger and tell of\nthe CMS's content too; the server's wal_level must be logical. The other databases " +
+			"need neither.",
+		Example: "  cmsjobs migrate feed --show\n  cmsjobs migrate feed\n  cmsjobs migrate feed --replication",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				if database.Of(r.DB).Changes != database.Notifications {
-					return app.Usagef("only PostgreSQL has such a trigger; this database's own feed needs none " +
+					return app.Usagef("only PostgreSQL is prepared so; this database's own feed needs nothing of it " +
 						"(cmsjobs doctor says what it needs)")
 				}
 				table, plain := r.JobsTable()
@@ -211,27 +214,50 @@ func (a *commandLine) migrateFeedCommand() *cobra.Command {
 				if drop {
 					statements, sentence = feed.DropTrigger(table), "The trigger is removed."
 				}
+				if replication {
+					var err error
+					if statements, sentence, err = publications(ctx, r, drop); err != nil {
+						return err
+					}
+				}
 				if show {
 					return a.done(feed.Script(statements))
 				}
-				tx, err := r.DB.BeginTxx(ctx, nil)
-				if err != nil {
-					return app.DatabaseError{Err: err}
-				}
-				defer func() { _ = tx.Rollback() }() // does nothing after the commit
-				for _, statement := range statements {
-					if _, err := tx.ExecContext(ctx, statement); err != nil {
-						return app.DatabaseError{Err: database.Explain("changing the trigger of "+plain, err)}
+				if err := database.InTx(ctx, r.DB, "preparing the change feed of "+plain, func(tx *sqlx.Tx) error {
+					for _, statement := range statements {
+						if _, err := tx.ExecContext(ctx, statement); err != nil {
+							return database.Explain(statement, err)
+						}
 					}
-				}
-				if err := tx.Commit(); err != nil {
+					return nil
+				}); err != nil {
 					return app.DatabaseError{Err: err}
 				}
 				return a.done(sentence)
 			})
 		},
 	}
+	c.Flags().BoolVar(&replication, "replication", false, "publications for logical replication, not the trigger")
 	c.Flags().BoolVar(&show, "show", false, "only print the statements")
 	c.Flags().BoolVar(&drop, "drop", false, "remove it again")
 	return c
+}
+
+// publications are the statements that make or remove those of logical replication, and
+// what is said when they are done.
+func publications(ctx context.Context, r *app.Services, drop bool) (statements []string, sentence string, err error) {
+	p, err := r.Publications(ctx)
+	if err != nil {
+		return nil, "", app.DatabaseError{Err: err}
+	}
+	if drop {
+		return p.Drop, "The publications are removed.", nil
+	}
+	sentence = "The publications are there. Workers use them after cmsjobs restart; cmsjobs doctor says whether the " +
+		"server and the account allow it."
+	if len(p.Without) > 0 {
+		sentence += "\nNot published, as they have no primary key: " + strings.Join(p.Without, ", ") +
+			". Edits are looked for as without a feed."
+	}
+	return p.Make, sentence, nil
 }

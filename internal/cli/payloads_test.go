@@ -266,6 +266,7 @@ func TestAMisspeltFieldIsRefusedEverywhere(t *testing.T) {
 	want(t, call(t, nil, dsn, "enqueue", "--help", "email.send"), 0, "recipient", "mail.send: Send a mail")
 	want(t, call(t, nil, dsn, "types", "show", "mail.sned"), exitNotFound, `did you mean "mail.send"?`)
 	want(t, call(t, nil, dsn, "__complete", "enqueue", "mail."), 0, "mail.send\tSend a mail")
+	want(t, call(t, nil, dsn, "__complete", "--set", "queue.po"), 0, "queue.poll=", "queue.poll_first=")
 	want(t, call(t, nil, dsn, "__complete", "pause", ""), 0, "")
 	want(t, call(t, nil, dsn, "__complete", "jobs", "list", "--status", ""), 0, "processing")
 

@@ -51,6 +51,82 @@ func (a *commandLine) listQueues(queues []ops.QueueView, more int) error {
 		"PHP'S OWN", "OLDEST", "WORKERS"}, cells, "No queues.")
 }
 
+func (a *commandLine) batchesCommand() *cobra.Command {
+	c := &cobra.Command{Use: "batches", Short: "List and show Laravel's batches of jobs",
+		Example: "  cmsjobs batches list\n  cmsjobs batches show 9a1c4f0e-…"}
+	var p jobs.Page
+	list := &cobra.Command{Use: "list", Aliases: []string{"ls"}, Short: "List batches of PHP jobs, newest first",
+		Example: "  cmsjobs batches list --limit 50", Args: cobra.NoArgs,
+		RunE: a.onBatches(func(ctx context.Context, r *app.Services, v ops.Viewer, _ []string) error {
+			found, err := r.Batches().Batches(ctx, p)
+			if err != nil {
+				return err
+			}
+			return a.listBatches(ops.Listed(found, p, v.Batch))
+		})}
+	pageFlags(list, &p)
+	show := &cobra.Command{Use: "show ID", Short: "Show a batch and its failed jobs",
+		Example: "  cmsjobs batches show 9a1c4f0e-…", Args: cobra.ExactArgs(1),
+		RunE: a.onBatches(func(ctx context.Context, r *app.Services, v ops.Viewer, args []string) error {
+			b, err := r.Batches().Batch(ctx, args[0])
+			if err != nil {
+				return err
+			}
+			return a.showBatch(v.Batch(b))
+		})}
+	c.AddCommand(list, show)
+	return c
+}
+
+func (a *commandLine) onBatches(do func(context.Context, *app.Services, ops.Viewer, []string) error) func(
+	*cobra.Command,
+	[]string) error {
+	return func(c *cobra.Command, args []string) error {
+		return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+			v, err := r.Viewer(false)
+			if err != nil {
+				return err
+			}
+			return do(ctx, r, v, args)
+		})
+	}
+}
+
+func (a *commandLine) listBatches(list ops.ListView[ops.BatchView]) error {
+	now := a.Now()
+	cells := ops.Each(list.Items, func(b ops.BatchView) []string {
+		return []string{b.ID, b.Name, b.Status, fmt.Sprint(b.Percent, " %"), count(b.Total), count(b.Pending),
+			count(b.Failed), display.Ago(b.CreatedAt, now)}
+	})
+	if err := a.list(list, []string{"ID", "NAME", "STATUS", "DONE", "JOBS", "PENDING", "FAILED", "DISPATCHED"}, cells,
+		"No batches."); err != nil {
+		return err
+	}
+	if list.Next != "" {
+		a.printf("More: --cursor %s", list.Next)
+	}
+	return nil
+}
+
+func (a *commandLine) showBatch(b ops.BatchView) error {
+	if a.global.json {
+		return a.printJSON(b)
+	}
+	now := a.Now()
+	for _, p := range [][]string{{"ID", b.ID}, {"Name", b.Name}, {"Status", b.Status}, {"Done", fmt.Sprintf("%d %%",
+		b.Percent)}, {"Jobs", count(b.Total)}, {"Pending", count(b.Pending)}, {"Failed", count(b.Failed)},
+		{"Dispatched", display.Ago(b.CreatedAt, now)}, {"Cancelled", display.Ago(b.CancelledAt, now)},
+		{"Finished", display.Ago(b.FinishedAt, now)}} {
+		if p[1] != "" && p[1] != "–" {
+			fmt.Fprintf(a.out, "%-10s %s\n", p[0], display.Printable(p[1]))
+		}
+	}
+	for _, id := range b.FailedJobs {
+		fmt.Fprintln(a.out, "Failed job: "+display.Printable(id))
+	}
+	return nil
+}
+
 func (a *commandLine) pauseCommand() *cobra.Command {
 	var force bool
 	command := &cobra.Command{

@@ -80,8 +80,10 @@ func (a *commandLine) addCommands(root *cobra.Command) {
 		}
 	}
 	add(groupStart, a.demoCommand(), a.setupCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(),
+		a.phpCommand(),
 		a.migrateCommand())
-	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.typesCommand())
+	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.batchesCommand(),
+		a.typesCommand())
 	add(groupWorker, a.workCommand(), a.workersCommand(), a.queuesCommand(), a.pauseCommand(), a.continueCommand(),
 		a.restartCommand(), a.scheduleCommand(), a.tickCommand())
 	add(groupParts, a.sitemapCommand(), a.mediaCommand(), a.analyticsCommand(), a.mailCommand(), a.backupCommand(),

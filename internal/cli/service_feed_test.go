@@ -113,6 +113,17 @@ func TestDoctorOnTheChangeFeed(t *testing.T) {
 			if f := says(dsn); f.Fix == "" {
 				t.Errorf("without the trigger again: %+v", f)
 			}
+			want(t, call(t, nil, dsn, "migrate", "feed", "--replication", "--show"), 0, "CREATE PUBLICATION",
+				"publish = 'insert'")
+			want(t, call(t, nil, dsn, "migrate", "feed", "--replication"), 0, "The publications are there")
+			if f := says(dsn); f.Status != doctor.OK || !strings.Contains(f.What, "wal_level is replica") ||
+				!strings.Contains(f.Fix, "ALTER SYSTEM SET wal_level") {
+				t.Errorf("with publications of a server that does not replicate: %+v", f)
+			}
+			want(t, call(t, nil, dsn, "migrate", "feed", "--replication", "--drop"), 0)
+			if f := says(dsn); !strings.Contains(f.What, missing) {
+				t.Errorf("without the publications again: %+v", f)
+			}
 		})
 	}
 }

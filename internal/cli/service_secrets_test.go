@@ -37,6 +37,8 @@ func plantedIn() (fields map[string]any, errors []string) {
 		"hook": "https://hooks.slack.com/services/T0/B0/" + secret(),
 		"note": "use Bearer " + secret() + " and password=" + secret(), "json": `{"token":"` + secret() + `"}`,
 		"jwt": "eyJhbGciOiJIUzI1NiJ9." + secret() + ".sig",
+		// A field that the type does not have is named in the job's log.
+		"password=" + secret(): "x",
 	}
 	for _, form := range []string{"connecting to mysql://cms:%s@db:3306/cms: refused",
 		"GET https://example.com/?token=%s&a=1: 500", "cms:%s@tcp(127.0.0.1:3306)/cms: Access denied",
@@ -76,7 +78,7 @@ queue: {poll_first: 20ms, poll: 200ms}
 telemetry: {traces: %q}
 mail: {driver: files, dir: %q, from: editor@demo.example}
 log: {level: debug}
-http: {admin_password: PLANTEDconfigured}
+http: {admin_password: PLANTEDconfigured, mask: ["mail.send:to"]}
 `, sink.URL+"/v1/traces", filepath.Join(dir, "mails")), dsn)
 	admin, reader := bearer(s.token("admin")), bearer(s.token("read"))
 
@@ -111,6 +113,9 @@ http: {admin_password: PLANTEDconfigured}
 	}
 }
 
+// phpFailure is the job of PHP's that failed.
+const phpFailure = "0b1e2d3c-0000-4000-8000-00000000000d"
+
 // plantAll makes jobs with secrets and returns the last one's id.
 func plantAll(s *service, dsn string, admin http.Header) (last string) {
 	s.t.Helper()
@@ -137,6 +142,23 @@ func plantAll(s *service, dsn string, admin http.Header) (last string) {
 	defer db.Close()
 	db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES "+
 		"('default', ?, 0, NULL, 0, 0)", string(row))
+	// A row that waits, with its fields by other names than the type's own.
+	db.MustExec("INSERT INTO jobs (queue, payload, attempts, reserved_at, available_at, created_at) VALUES "+
+		"('default', ?, 0, NULL, 4000000000, 0)", `{"type":"email.send","uuid":"0b1e2d3c-0000-4000-8000-00000000000c",`+
+		`"data":{"recipient":"PLANTEDrecipient@b.example","Body":"code PLANTEDspelling","h-t-m-l":"x"}}`)
+	// What PHP failed at stands in its table as PHP wrote it, and is shown masked.
+	db.MustExec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception) VALUES (?, 'database', "+
+		"'default', ?, ?)", phpFailure,
+		`{"job":"Illuminate\\Queue\\CallQueuedHandler@call","displayName":"App\\Jobs\\Pay",`+
+			`"uuid":"`+phpFailure+`","data":{"commandName":"App\\Jobs\\Pay","command":"O:8:\"PLANTEDphp\":0:{}"}}`,
+		"RuntimeException: https://pay.example/?token=PLANTEDexception in /srv/app/Jobs/Pay.php:7\n#0 {main}")
+	if status, body := s.try("POST", "/api/v1/jobs", `{"type":"password=PLANTEDtype"}`, admin); status < 400 {
+		s.t.Errorf("an unknown type: %d %s", status, body)
+	}
+	// The audit log names what was refused.
+	if status, body := s.try("POST", "/api/v1/queues/password=PLANTEDqueue/pause", "{}", admin); status < 400 {
+		s.t.Errorf("an unknown queue: %d %s", status, body)
+	}
 	enqueue("mail.send", map[string]any{"to": "a@b.example", "subject": "s", "body": "b", "data": fields})
 	letter := map[string]any{"to": "a@b.example", "subject": "Reset your password",
 		"body": "<a href='https://demo.example/password/reset/PLANTEDlink'>reset</a>", "data": map[string]any{
@@ -147,6 +169,9 @@ func plantAll(s *service, dsn string, admin http.Header) (last string) {
 		s.t.Fatal(err)
 	}
 	s.ask(201, "POST", "/api/v1/jobs", string(waiting), admin, nil)
+	var cancelled struct{ ID string }
+	s.ask(201, "POST", "/api/v1/jobs", string(waiting), admin, &cancelled)
+	s.ask(200, "POST", "/api/v1/jobs/"+cancelled.ID+"/cancel", "{}", admin, nil)
 	for _, text := range errors {
 		enqueue("cmsjobs.probe", map[string]any{"fail": text})
 	}
@@ -226,6 +251,7 @@ func openSQLite(t *testing.T, flag string) *sqlx.DB {
 type endedJob struct {
 	Status string
 	Error  string `json:"error"`
+	Result json.RawMessage
 }
 
 // awaitEnd waits until a job has ended for good.
@@ -250,7 +276,8 @@ func historyTexts(t *testing.T, dsn string) string {
 	var all []string
 	for _, query := range []string{"SELECT COALESCE(error, '') || COALESCE(result, '') FROM cmsjobs_runs",
 		"SELECT COALESCE(data, '') FROM cmsjobs_runs WHERE type = 'mail.send'", "SELECT line FROM cmsjobs_job_logs",
-		"SELECT exception FROM failed_jobs", "SELECT message FROM cmsjobs_failures",
+		"SELECT exception FROM failed_jobs WHERE uuid <> '" + phpFailure + "'",
+		"SELECT message FROM cmsjobs_failures WHERE type NOT LIKE 'App%'",
 		"SELECT target || detail FROM cmsjobs_audit", "SELECT running FROM cmsjobs_workers"} {
 		var list []string
 		if err := db.Select(&list, query); err != nil {

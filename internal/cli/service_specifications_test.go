@@ -86,7 +86,7 @@ func TestTheExamplesOfTheSpecificationsOverHTTP(t *testing.T) {
 	if job["status"] != "completed" || job["retries"] != 0.0 {
 		t.Errorf("%v", job)
 	}
-	differs("S1 max_retries of an ended job", job["max_retries"] == 0.0, job)
+	differs("S1 max_retries of an ended job", job["max_retries"] == 2.0, job) // its program announced the type
 
 	// S1, "List" and "Stats".
 	var list map[string]any

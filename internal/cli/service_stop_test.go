@@ -184,7 +184,7 @@ func TestTermEndsTheProcessWithinItsGraceWhateverAClientDoes(t *testing.T) {
 	}
 }
 
-func hang(s *jobstest.Server) error { return s.Signal(syscall.SIGSTOP) }
+func hang(s *jobstest.Server) error { return s.Signal(jobstest.Pause) }
 
 // siteOnOwnServer makes an empty site's database on a server that the test may
 // pause or kill.
@@ -229,7 +229,7 @@ func stopInTrouble(t *testing.T, command string, grace time.Duration, running in
 	if err := trouble(server); err != nil {
 		t.Logf("%v", err) // of a killed server
 	}
-	defer server.Signal(syscall.SIGCONT)
+	defer server.Signal(jobstest.Continue)
 	time.Sleep(time.Second) // it has met the trouble
 	begun := time.Now()
 	code, log = s.end()

@@ -65,13 +65,7 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 			t.Errorf("%s is %.80s", name, text)
 		}
 	}
-	var after []string
-	if err := db.Select(&after, "SELECT payload FROM jobs ORDER BY id"); err != nil {
-		t.Fatal(err)
-	}
-	if all := strings.Join(after, "\n"); !strings.Contains(all, "sitemap.indexnow") {
-		t.Errorf("the search engines are not to be notified: %s", all)
-	}
+	want(t, on("jobs", "list", "--status", "completed", "--json"), 0, `"sitemap.indexnow"`)
 	work("nothing changed since")
 	db.MustExec("DELETE FROM posts WHERE id > 50")
 	work("blog-posts-page-2.xml")

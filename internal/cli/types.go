@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -60,19 +63,34 @@ func (a *commandLine) typesShowCommand() *cobra.Command {
 		Use:   "show TYPE",
 		Short: "Show one job type and the fields of its payload",
 		Long: `Shows a job type: its policy, and each field of its payload with type, unit, default and
-synonyms. With --json it prints the payload's JSON Schema. It needs no database.`,
+synonyms. With --json it prints the payload's JSON Schema. It needs no database, except for the
+types of other programs' workers.`,
 		Example:           "  cmsjobs types show mail.send\n  cmsjobs types show backup.generate --json",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: a.completeTypes,
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(c *cobra.Command, args []string) error {
 			registry, queue, done, err := a.allTypes()
 			if err != nil {
 				return err
 			}
 			defer done()
+			if _, ours := registry.Lookup(args[0]); !ours && a.showAnnounced(c, args[0]) == nil {
+				return nil
+			}
 			return a.showType(registry, queue, args[0])
 		},
 	}
+}
+
+// showAnnounced shows a type that another program announced; an error where there
+// is none, or no database.
+func (a *commandLine) showAnnounced(c *cobra.Command, name string) error {
+	return a.withServices(c, func(_ context.Context, r *app.Services) error {
+		if _, known := r.Registry.Known(name); !known {
+			return jobs.ErrNotFound
+		}
+		return a.showType(r.Registry, r.Config.Queue.Default, name)
+	})
 }
 
 // allTypes are the types that this program can run, without a database, and the
@@ -96,7 +114,7 @@ func (a *commandLine) allTypes() (registry *jobs.Registry, queue string, done fu
 }
 
 func (a *commandLine) showType(registry *jobs.Registry, queue, name string) error {
-	entry, known := registry.Lookup(name)
+	entry, known := registry.Known(name)
 	if !known {
 		return fmt.Errorf("%w (%w)", ops.UnknownType(registry, name), jobs.ErrNotFound)
 	}
@@ -130,7 +148,7 @@ func (a *commandLine) fieldTable(entry jobs.Entry) error {
 
 func fieldRows(jobType, path string, o *schema.Object) (rows [][]string) {
 	for _, f := range o.Fields {
-		meaning := texts.Of("en", jobType, path+f.Name)
+		meaning := cmp.Or(f.Help, texts.Of("en", jobType, path+f.Name))
 		if f.Required {
 			meaning = "Required. " + meaning
 		}
@@ -245,6 +263,21 @@ func (a *commandLine) completeEntries() func(*cobra.Command, []string, string) (
 	})
 }
 
+// completeSettings completes the key of --set.
+func (a *commandLine) completeSettings(_ *cobra.Command, _ []string, begun string) (keys []string,
+	_ cobra.ShellCompDirective) {
+	l, err := config.Load(config.Sources{Environ: []string{"CMSJOBS_CONFIG=" + os.DevNull}})
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	for _, v := range l.Values() {
+		if strings.HasPrefix(v.Path, begun) {
+			keys = append(keys, v.Path+"=")
+		}
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
+}
+
 // completeFlags completes the values of the flags that many commands have.
 func (a *commandLine) completeFlags(c *cobra.Command) {
 	values := map[string]func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective){
@@ -256,12 +289,13 @@ func (a *commandLine) completeFlags(c *cobra.Command) {
 			return a.typeNames(begun), cobra.ShellCompDirectiveNoFileComp
 		},
 		"queue": a.completeQueues(),
+		"set":   a.completeSettings,
 		"log-level": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp
 		},
 	}
 	for name, complete := range values {
-		if c.Flags().Lookup(name) != nil {
+		if c.Flag(name) != nil { // also a flag of all commands
 			_ = c.RegisterFlagCompletionFunc(name, complete) // an error says that it has one
 		}
 	}

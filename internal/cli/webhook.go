@@ -122,7 +122,8 @@ func (a *commandLine) webhookAddCommand() *cobra.Command {
 	var name string
 	c := &cobra.Command{Use: "add URL", Short: "Add a receiver and print its secret once", Args: cobra.ExactArgs(1),
 		Long: "Adds a receiver. Its secret is printed once; messages are signed as standardwebhooks.com " +
-			"says.\nEvents: sitemap.updated, job.failed, backup.completed, content.published, or AREA.*, or * for all.",
+			"says.\nEvents: sitemap.updated, job.failed, backup.completed, content.published,\ncontent.changed, or " +
+			"AREA.*, or * for all.",
 		Example: "  cmsjobs webhook add https://shop.example/hook --events 'backup.*,job.failed' --name shop",
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
@@ -189,7 +190,10 @@ func (a *commandLine) webhookDeliveriesCommand() *cobra.Command {
 						display.Short(d.URL, 50), deliveryStatus(d.Status), strconv.Itoa(d.Attempt),
 						display.Short(d.Error, 60)}
 				}
-				return a.list(list, []string{"ID", "WHEN", "EVENT", "URL", "STATUS", "ATTEMPT", "ERROR"}, cells,
+				same := func(d webhook.Delivery) webhook.Delivery { return d }
+				return a.list(ops.Listed(list, p, same), []string{"ID", "WHEN", "EVENT", "URL", "STATUS", "ATTEMPT",
+					"ERROR"},
+					cells,
 					"No deliveries.")
 			})
 		}}

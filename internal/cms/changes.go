@@ -5,9 +5,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 // Entry is a row of content as publishing sees it, public or not.
@@ -16,15 +19,6 @@ type Entry struct {
 	// Created, Updated and Date (of the date column that was asked for) are zero
 	// where the row has none or an absurd one.
 	Created, Updated, Date time.Time
-}
-
-// ChangeCursor is how far a table has been read by one of its times: the CMS's wall
-// clock and the last row that shows it.
-type ChangeCursor struct{ Wall, ID string }
-
-// MarkAt is the mark of everything up to a moment.
-func MarkAt(t time.Time, zone *time.Location) ChangeCursor {
-	return ChangeCursor{Wall: WallClock(t, zone)}
 }
 
 // Entry reads one row; found is false when it is gone. dateColumn may be "".
@@ -65,33 +59,6 @@ func (s *Site) Ahead(ctx context.Context, m Model, dateColumn string, now time.T
 		list = append(list, drafts...)
 	}
 	return list, nil
-}
-
-// Changed lists rows in the order of one of their times ("updated_at" or
-// "created_at"), after a mark and up to a moment, at most limit, and the mark
-// behind the last of them.
-func (s *Site) Changed(ctx context.Context, m Model, column string, after ChangeCursor, upTo time.Time, limit int) (
-	[]Entry, ChangeCursor, error) {
-	q, err := s.entries(ctx, m, "")
-	if err != nil || q == nil || !q.has(column) {
-		return nil, after, err
-	}
-	c := "c." + s.quote(column)
-	where, args := c+" > ? AND "+c+" <= ?", []any{after.Wall, WallClock(upTo, q.zone)}
-	if after.ID != "" {
-		where = "(" + c + " > ? OR (" + c + " = ? AND c.id > ?)) AND " + c + " <= ?"
-		args = []any{after.Wall, after.Wall, q.id(after.ID), WallClock(upTo, q.zone)}
-	}
-	list, err := q.read(ctx, where, c+", c.id", limit, args...)
-	if err != nil || len(list) == 0 {
-		return nil, after, err
-	}
-	last := list[len(list)-1]
-	at := last.Updated
-	if column == "created_at" {
-		at = last.Created
-	}
-	return list, ChangeCursor{WallClock(at, q.zone), last.ID}, nil
 }
 
 // MakePublic publishes a draft. done is false when the row is gone, or is a
@@ -149,6 +116,48 @@ func (s *Site) Address(ctx context.Context, m Model, id string, now time.Time) (
 		before.String = settings.prefixOf(m)
 	}
 	return links.URL(&Item{Model: &m, ID: id, Key: key, Prefix: before.String}), nil
+}
+
+// lists say which models list posts on their pages, and which table knows of what.
+var lists = []struct{ model, table, column string }{
+	{"categories", "post_categories", "category_id"}, {"tags", "post_tags", "tag_id"},
+}
+
+// listsAtOnce is how many posts one statement asks about.
+const listsAtOnce = 500
+
+// ListsOf are the ids of what lists posts, by the name of the model: at most so many of
+// each. A CMS without the tables has none.
+func (s *Site) ListsOf(ctx context.Context, posts []string, most int) (map[string][]string, error) {
+	found := map[string][]string{}
+	for _, l := range lists {
+		columns, err := s.Columns(ctx, l.table)
+		if err != nil {
+			return nil, err
+		}
+		q := entries{site: s, columns: map[string]string{"id": columns["post_id"]}}
+		if columns[l.column] == "" || !q.has("id") {
+			continue
+		}
+		for chunk := range slices.Chunk(posts, listsAtOnce) {
+			args := make([]any, len(chunk))
+			for i, id := range chunk {
+				args[i] = q.id(id)
+			}
+			var ids []string
+			query := fmt.Sprintf("SELECT DISTINCT %s FROM %s WHERE post_id IN (%s) LIMIT %d", s.quote(l.column),
+				s.quote(s.Table(l.table)), database.Marks(len(args)), most)
+			if err := s.DB.SelectContext(ctx, &ids, s.DB.Rebind(query), args...); err != nil {
+				return nil, fmt.Errorf("reading the %s of posts: %w", l.model, err)
+			}
+			for _, id := range ids {
+				if len(found[l.model]) < most && !slices.Contains(found[l.model], id) {
+					found[l.model] = append(found[l.model], id)
+				}
+			}
+		}
+	}
+	return found, nil
 }
 
 // entries reads a model's table.

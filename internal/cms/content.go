@@ -60,6 +60,8 @@ type ContentQuery struct {
 	Titles, Images, Robots, Versions bool
 	// Batch is how many rows are in memory at once; 5,000 when 0.
 	Batch int
+	// IDs are the only rows that are read; nil: all.
+	IDs []string
 }
 
 // Content reads a model's public rows in order of their ids, a batch at a

@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
 const defaultBatch = 5000
@@ -158,8 +160,29 @@ func (r *reader) sql(columns []string) (string, []any) {
 		where += " AND c.id > ?"
 		args = append(args, r.idArg(r.last))
 	}
+	if r.query.IDs != nil {
+		more, values := r.those()
+		where, args = where+more, append(args, values...)
+	}
 	return fmt.Sprintf("SELECT %s FROM %s c WHERE %s ORDER BY c.id LIMIT %d",
 		strings.Join(columns, ", "), r.site.quote(r.site.Table(r.model.Table)), where, r.query.Batch), args
+}
+
+// those is the condition for the rows that were asked for: ids that cannot be in the
+// table are left out.
+func (r *reader) those() (string, []any) {
+	var args []any
+	for _, id := range r.query.IDs {
+		arg := r.idArg(id)
+		if _, text := arg.(string); text && r.numeric {
+			continue
+		}
+		args = append(args, arg)
+	}
+	if len(args) == 0 {
+		return " AND 1 = 0", nil
+	}
+	return " AND c.id IN (" + database.Marks(len(args)) + ")", args
 }
 
 // public is the condition for rows that everybody may see.

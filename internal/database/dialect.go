@@ -45,8 +45,7 @@ type Dialect struct {
 	// by another statement.
 	ClockAfterLock bool
 
-	ForUpdate  string // ends a SELECT that locks its rows until the transaction ends
-	SkipLocked string // the same, without the rows that others have locked
+	ForUpdate string // ends a SELECT that locks its rows until the transaction ends
 	// OneWriter says that a write transaction is alone in the database, and so
 	// needs no locks of rows.
 	OneWriter bool
@@ -76,13 +75,13 @@ type Dialect struct {
 var dialects = map[string]Dialect{
 	"mysql": {Name: MySQL, quote: "`", Now: "UNIX_TIMESTAMP()", Millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)",
 		Clock: "CAST(UNIX_TIMESTAMP(SYSDATE(3))*1000 AS SIGNED)", ClockAfterLock: true,
-		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Bytes: "LENGTH", True: "1", MaxParams: 60000,
+		ForUpdate: " FOR UPDATE", Bytes: "LENGTH", True: "1", MaxParams: 60000,
 		Bind:         sqlx.QUESTION,
 		KeyInIndexes: true, Engines: true, ConvertsTimestamps: true, Changes: BinaryLog},
 	"pgx": {Name: PostgreSQL, quote: `"`, Now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
 		Millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
 		Clock:     "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
-		ForUpdate: " FOR UPDATE", SkipLocked: " FOR UPDATE SKIP LOCKED", Returning: true, Bytes: "octet_length",
+		ForUpdate: " FOR UPDATE", Returning: true, Bytes: "octet_length",
 		True:      "true",
 		MaxParams: 60000, Bind: sqlx.DOLLAR, Arrays: true, TypedSelect: true, Changes: Notifications},
 	// A write transaction of SQLite is alone: BEGIN IMMEDIATE is its row lock.

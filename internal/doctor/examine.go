@@ -64,6 +64,7 @@ func checks() []check {
 		{"workers", checkWorkers},
 		{"stalled jobs", checkStalled},
 		{"PHP's workers", checkShared},
+		{"PHP's workers", checkPHPPools},
 		{"queue table", checkQueueTable},
 		{"failed jobs", checkFailed},
 		{"folders", checkFolders},

@@ -24,25 +24,51 @@ func checkFeed(ctx context.Context, r *app.Services) ([]Finding, error) {
 		looks = fmt.Sprintf("feed.probe is 0: a row of another program waits up to %s (queue.poll)",
 			r.Config.Queue.Poll)
 	}
-	source, err := r.ChangeFeed(ctx)
+	sources, err := r.ChangeFeeds(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if source == nil {
-		return []Finding{ok("%s", looks)}, nil
+	if len(sources) == 0 {
+		return []Finding{ok("%s; %s", looks, edits(r, nil))}, nil
 	}
-	err = feed.Try(ctx, source, feedTime)
-	if err == nil {
-		return []Finding{ok("rows of other programs are noticed within milliseconds by the %s", source.Name())}, nil
+	var broken []Finding
+	for _, source := range sources {
+		err := feed.Try(ctx, source, feedTime)
+		if err == nil {
+			return append([]Finding{ok("rows of other programs are noticed within milliseconds by the %s; %s",
+				source.Name(), edits(r, source))}, broken...), nil
+		}
+		broken = append(broken, withoutFeed(source, err, c.Mode, looks+"; "+edits(r, nil)))
 	}
+	return broken, nil
+}
+
+// withoutFeed says why a feed does not work, and what is done instead.
+func withoutFeed(source feed.Source, err error, mode, instead string) Finding {
 	var missing *feed.UnavailableError
 	if !errors.As(err, &missing) {
-		return []Finding{warn("", "the %s does not work (%v); %s", source.Name(), err, looks)}, nil
+		return warn("", "the %s does not work (%v); %s", source.Name(), err, instead)
 	}
-	if c.Mode != "auto" {
-		return []Finding{warn(missing.Fix, "feed.mode is %s, but %s; %s", c.Mode, missing.What, looks)}, nil
+	if mode != "auto" {
+		return warn(missing.Fix, "feed.mode is %s, but %s; %s", mode, missing.What, instead)
 	}
-	found := ok("%s; within milliseconds by the %s, but %s", looks, source.Name(), missing.What)
+	found := ok("%s; within milliseconds by the %s, but %s", instead, source.Name(), missing.What)
 	found.Fix = missing.Fix
-	return []Finding{found}, nil
+	return found
+}
+
+// edits says how soon an editor's work is noticed; works is the feed that does.
+func edits(r *app.Services, works feed.Source) string {
+	c := r.Config.Publish
+	content, ok := works.(feed.ContentSource)
+	switch {
+	case !c.Watch:
+		return "edits of the CMS's content are not watched (publish.watch)"
+	case ok && content.SeesContent():
+		return "so are edits of the CMS's content"
+	case c.Probe == 0:
+		return fmt.Sprintf("edits of the CMS's content are looked for every %s", c.Every)
+	default:
+		return fmt.Sprintf("edits of the CMS's content are looked for every %s by day", c.Probe)
+	}
 }

@@ -65,10 +65,17 @@ func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
+	workers, err := r.History.Workers(ctx)
+	if err != nil {
+		return nil, err
+	}
 	foreign := 0
 	unknown := map[string]int{}
 	for _, j := range list.Items {
 		_, known := r.Registry.Lookup(j.Type)
+		known = known || slices.ContainsFunc(workers, func(w jobs.WorkerRecord) bool {
+			return w.Alive && slices.Contains(w.Types, j.Type)
+		})
 		switch {
 		case j.Foreign && strings.ContainsAny(j.Type, `\@`): // a class of PHP
 			foreign++
@@ -106,7 +113,8 @@ func checkWorkers(ctx context.Context, r *app.Services) ([]Finding, error) {
 		if w.Alive {
 			alive++
 		}
-		if w.Alive && w.Version != r.Version {
+		ours := slices.ContainsFunc(w.Types, func(name string) bool { _, ours := r.Registry.Lookup(name); return ours })
+		if w.Alive && ours && w.Version != r.Version {
 			found = append(found, warn("cmsjobs restart", "the worker %s runs version %s, this is %s", w.ID, w.Version,
 				r.Version))
 		}

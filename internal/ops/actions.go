@@ -102,8 +102,9 @@ func Fits(action Action, r jobs.Record) error {
 	case action == RunNow && !waits:
 		return conflict("The job does not wait: it is %s.", r.Status)
 	case r.Foreign && !ended:
-		return conflict("The job belongs to PHP: this service shows it and never touches it. Use the CMS's own " +
-			"commands (php artisan queue:…).")
+		return conflict(
+			"The job belongs to PHP: this service does not change it while it waits or runs. Use the CMS's " +
+				"own commands (php artisan queue:…).")
 	}
 	return nil
 }
@@ -132,12 +133,12 @@ func (a Actions) RunAgain(ctx context.Context, r jobs.Record) (id string, err er
 	case jobs.StatusProcessing:
 		return "", conflict("The job is running. Wait for its end, or cancel it first.")
 	}
-	known := func(name string) bool { _, known := a.Registry.Lookup(name); return known }
+	known := func(name string) bool { _, known := a.Registry.Known(name); return known }
 	envelope, origin, err := jobs.Parse(r.Payload, known)
 	if origin != jobs.Ours {
 		return "", conflict("The job cannot run again: %v.", err)
 	}
-	entry, _ := a.Registry.Lookup(envelope.Type)
+	entry, _ := a.Registry.Known(envelope.Type)
 	receipts, err := a.Enqueue.Enqueue(ctx, jobs.Spec{Type: entry.Type, Queue: r.Queue, Data: envelope.Data,
 		Metadata: envelope.Metadata, Priority: r.Priority})
 	if err != nil {

@@ -3,6 +3,7 @@ package ops
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -19,13 +20,16 @@ type Explainer struct {
 	Breakers func(context.Context) ([]explain.Breaker, error)
 	// JobsDisabled is JOBS_ENABLED=false.
 	JobsDisabled bool
+	// PHPQueues are the queues whose jobs of PHP are run here.
+	PHPQueues []string
 }
 
 // Snapshot is all that the explanation of a job depends on now.
 func (e Explainer) Snapshot(ctx context.Context, r jobs.Record) (explain.Snapshot, error) {
-	entry, known := e.Registry.Lookup(r.Type)
+	entry, known := e.Registry.Known(r.Type)
 	snap := explain.Snapshot{Job: r, Now: e.Now(), Known: known, Policy: entry.Policy, Ahead: -1,
-		JobsDisabled: e.JobsDisabled}
+		JobsDisabled: e.JobsDisabled, RunsPHP: slices.Contains(e.PHPQueues, r.Queue)}
+	snap.Elsewhere = known && entry.Run == nil
 	if r.Status != jobs.StatusQueued {
 		return snap, nil
 	}

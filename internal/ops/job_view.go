@@ -21,6 +21,7 @@ type JobView struct {
 	Status      string          `json:"status"`
 	Detail      string          `json:"detail,omitempty"` // delayed, retrying, stalled, paused
 	Foreign     bool            `json:"foreign"`          // PHP's own
+	PHP         *PHPView        `json:"php,omitempty"`    // of PHP's own
 	Priority    int             `json:"priority"`
 	Attempts    int             `json:"attempts"`     // starts so far
 	MaxAttempts int             `json:"max_attempts"` // starts allowed
@@ -42,16 +43,21 @@ func (v Viewer) Job(r jobs.Record) JobView {
 	if r.Foreign || len(payload) == 0 {
 		payload = v.withoutPHP(r.Payload)
 	}
-	return JobView{
+	view := JobView{
 		ID: IDOf(r), Number: r.ID, Type: r.Type, Queue: r.Queue, Payload: v.Payload(r.Type, payload),
 		Metadata: v.Payload(r.Type, envelope.Metadata),
-		Status:   string(r.Status), Detail: r.Detail, Foreign: r.Foreign, Priority: r.Priority, Attempts: r.Attempt,
+		Status:   string(r.Status), Detail: r.Detail, Foreign: r.Foreign, PHP: v.php(r), Priority: r.Priority,
+		Attempts:    r.Attempt,
 		MaxAttempts: r.MaxAttempts,
 		Error:       v.Text(r.Error), Worker: r.Worker, Result: v.Result(r.Type, r.Result),
 		Progress:   v.Progress(r.Progress),
 		EnqueuedAt: UTC(r.EnqueuedAt), RunAt: UTC(r.RunAt), StartedAt: UTC(r.StartedAt), EndedAt: UTC(r.EndedAt),
 		DurationMS: r.Duration.Milliseconds(),
 	}
+	if view.PHP != nil && view.MaxAttempts == 0 {
+		view.MaxAttempts = view.PHP.maxTries
+	}
+	return view
 }
 
 // IDOf is a job's UUID, or the number of a row without one.

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -23,9 +24,11 @@ type TypeView struct {
 	// Schema is the payload's JSON Schema, with the units and synonyms of fields as
 	// x-unit and x-synonyms.
 	Schema json.RawMessage `json:"schema"`
+	// Elsewhere says that the workers of another program run it.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 }
 
-// Types shows the types of a registry; those that only the service makes are
+// Types shows the types of a registry, those of other programs last; those that only the service makes are
 // among them where all is set. Types without a queue use the given one.
 func Types(registry *jobs.Registry, queue string, all bool) []TypeView {
 	views := []TypeView{}
@@ -34,19 +37,25 @@ func Types(registry *jobs.Registry, queue string, all bool) []TypeView {
 		if e.Maker == jobs.Service && !all {
 			continue
 		}
-		if e.Queue == "" {
-			e.Queue = queue
-		}
 		views = append(views, TypeView{Name: e.Type, Aliases: registry.Aliases(name),
 			About: texts.Of("en", e.Type, texts.About),
-			Queue: e.Queue, MaxAttempts: e.Policy.MaxAttempts, TimeoutMS: e.Policy.Timeout.Milliseconds(),
-			Limit: e.Policy.Limit, Example: e.Schema.Example(), Schema: schemaOf(e)})
+			Queue: cmp.Or(e.Queue, queue), MaxAttempts: e.Policy.MaxAttempts,
+			TimeoutMS: e.Policy.Timeout.Milliseconds(), Limit: e.Policy.Limit, Example: e.Schema.Example(),
+			Schema: schemaOf(e)})
+	}
+	for _, e := range registry.Elsewhere() {
+		views = append(views, TypeView{Name: e.Type, About: e.Title, Queue: cmp.Or(e.Queue, queue),
+			MaxAttempts: e.Policy.MaxAttempts, TimeoutMS: e.Policy.Timeout.Milliseconds(), Limit: e.Policy.Limit,
+			Example: e.Schema.Example(), Schema: schemaOf(e), Elsewhere: true})
 	}
 	return views
 }
 
 // schemaOf is the JSON Schema of a type's payload.
 func schemaOf(e jobs.Entry) json.RawMessage {
+	if e.Given != nil {
+		return e.Given
+	}
 	data, err := json.Marshal(e.Schema.JSON(func(path string) string { return texts.Of("en", e.Type, path) }))
 	if err != nil { // a default in a tag that is no JSON, which tests would see
 		return json.RawMessage("{}")
@@ -57,9 +66,10 @@ func schemaOf(e jobs.Entry) json.RawMessage {
 // UnknownType refuses a type that no program here knows, and names the one that
 // was probably meant.
 func UnknownType(registry *jobs.Registry, name string) error {
-	if near := schema.Nearest(name, registry.Names()); near != "" {
+	names := append(registry.Names(), registry.KnownTypes()...)
+	if near := schema.Nearest(name, names); near != "" {
 		return invalid("type", "There is no type %q here; did you mean %q?", shown(name), near)
 	}
 	return invalid("type", "There is no type %q here. Known are %s.", shown(name),
-		strings.Join(registry.Types(), ", "))
+		strings.Join(registry.KnownTypes(), ", "))
 }

@@ -89,6 +89,6 @@ func (v Viewer) Reasons(list []explain.Reason) []explain.Reason {
 
 // known says whether a name is a type here.
 func (v Viewer) known(name string) bool {
-	_, ok := v.Registry.Lookup(name)
+	_, ok := v.Registry.Known(name)
 	return ok
 }

@@ -1,6 +1,7 @@
 package ops_test
 
 import (
+	"context"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 
 func viewer(t *testing.T, to redact.Audience) ops.Viewer {
 	t.Helper()
-	rules, err := redact.NewRules([]string{"test.plain:card"})
+	rules, err := redact.NewRules([]string{"test.plain:card"}, registry())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,6 +67,62 @@ func TestReadersSeeLess(t *testing.T) {
 	}
 	if !strings.Contains(string(runs.Payload), "reset") || !strings.Contains(runs.Error, "10.1.2.3") {
 		t.Errorf("an operator sees %s %s", runs.Payload, runs.Error)
+	}
+}
+
+type letter struct {
+	To   string `json:"to" synonyms:"recipient,recipients"`
+	Body string `json:"body"`
+	Card struct {
+		Number string `json:"number" synonyms:"pan"`
+	} `json:"card"`
+	Cards []struct {
+		Number string `json:"number" synonyms:"pan"`
+	} `json:"cards"`
+}
+
+// A row by SQL may spell a field by any name that its type reads. It is hidden by
+// whichever name it has there, whichever name the configuration gives, and
+// whichever name the row gives its type.
+func TestAFieldIsHiddenByEachOfItsNames(t *testing.T) {
+	registry := jobs.NewRegistry()
+	jobs.Handle(registry, jobs.Kind[letter]{Name: "mail.send"}, func(context.Context, jobs.Job, letter) error {
+		return nil
+	})
+	registry.Alias("email.send", "mail.send")
+	for _, path := range []string{"mail.send:to", "mail.send:recipient", "email.send:Recipients", "to"} {
+		rules, err := redact.NewRules([]string{path, "mail.send:card.number", "mail.send:cards.*.PAN"}, registry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, payload := range []string{`{"to":"X"}`, `{"recipient":"X"}`, `{"recipients":["X"]}`, `{"Recipient":"X"}`,
+			`{"TO":"X"}`, `{"re-cipient":"X"}`, `{"body":"X"}`, `{"Body":"X"}`, `{"BODY":"X"}`, `{"b_o_d_y":"X"}`,
+			`{"card":{"pan":"X"}}`, `{"Card":{"Number":"X"}}`, `{"cards":[{"pan":"X"}]}`, `{"cards":[{"number":"X"}]}`,
+			`{"data":{"recipient":"X","Body":"X"}}`} {
+			for _, jobType := range []string{"mail.send", "email.send"} {
+				for name, view := range map[string]any{
+					"the job": ops.Viewer{Mask: rules, Registry: registry}.Job(jobs.Record{Type: jobType,
+						Payload: []byte(`{"type":"` + jobType + `","data":` + payload + `}`)}),
+					"the schedule": ops.Viewer{Mask: rules, Registry: registry}.Schedule(jobs.ScheduleRecord{
+						Type: jobType, Data: json.RawMessage(payload)}),
+				} {
+					text, err := json.Marshal(view)
+					if err != nil || strings.Contains(string(text), "X") ||
+						!strings.Contains(string(text), redact.Mask) {
+						t.Errorf("%s hides %s of %s in %s as %s (%v)", path, payload, jobType, name, text, err)
+					}
+				}
+			}
+		}
+	}
+	rules, err := redact.NewRules(nil, registry)
+	if err != nil {
+		t.Fatal(err)
+	}
+	view := ops.Viewer{Mask: rules, To: redact.Operators, Registry: registry}.Job(jobs.Record{Type: "mail.send",
+		Payload: []byte(`{"type":"mail.send","data":{"recipient":"X","Body":"Y"}}`)})
+	if string(view.Payload) != `{"Body":"Y","recipient":"X"}` {
+		t.Errorf("an operator sees %s", view.Payload)
 	}
 }
 

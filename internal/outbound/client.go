@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 )
@@ -137,10 +138,19 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.base.RoundTrip(r)
 	if err != nil {
-		return nil, err
+		return nil, plainly(err)
 	}
 	resp.Body = &limited{ReadCloser: resp.Body, left: t.options.MaxBody}
 	return resp, nil
+}
+
+// plainly replaces what net/http says of a server that speaks before it was
+// asked: the name of one of its functions, and no cause.
+func plainly(err error) error {
+	if strings.HasPrefix(err.Error(), "readLoopPeekFailLocked:") {
+		return errors.New("the server sent something before it was asked, which is no HTTP")
+	}
+	return err
 }
 
 // CloseIdleConnections is what http.Client.CloseIdleConnections looks for.

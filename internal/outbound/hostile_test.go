@@ -2,6 +2,7 @@ package outbound
 
 import (
 	"compress/gzip"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -50,6 +51,7 @@ func TestHostileWebServersCostLittle(t *testing.T) {
 			fmt.Fprint(c, "HTTP/1.1 200 OK\r\nContent-Length: 1099511627776\r\n\r\n")
 			pour(c, "a")
 		},
+		"an answer before the question": nil,
 		"a drip": func(c net.Conn) {
 			fmt.Fprint(c, "HTTP/1.1 200 OK\r\n\r\n")
 			for {
@@ -72,6 +74,10 @@ func TestHostileWebServersCostLittle(t *testing.T) {
 				}
 				go func() {
 					defer c.Close()
+					if serve == nil {
+						pour(c, "a")
+						return
+					}
 					_, _ = c.Read(make([]byte, 4096))
 					serve(c)
 				}()
@@ -100,12 +106,25 @@ func TestHostileWebServersCostLittle(t *testing.T) {
 		<-stopped
 		client.CloseIdleConnections()
 		l.Close()
-		if err == nil || len(err.Error()) > 4000 {
+		if err == nil || len(err.Error()) > 4000 || strings.Contains(err.Error(), "PeekFail") {
 			t.Errorf("%s: %.300v", name, err)
 		}
 		if grown := most - before; grown > 64<<20 {
 			t.Errorf("%s: the memory grew by %d MiB", name, grown>>20)
 		}
+	}
+}
+
+// The error names a server that sends before it was asked; whether net/http
+// notices it then or while it reads the answer is a matter of time.
+func TestAServerThatSpeaksFirstIsNamed(t *testing.T) {
+	for _, text := range []string{"readLoopPeekFailLocked: %!w(<nil>)", "readLoopPeekFailLocked: reset"} {
+		if got := plainly(errors.New(text)).Error(); !strings.Contains(got, "before it was asked") {
+			t.Errorf("%s became %s", text, got)
+		}
+	}
+	if err := errors.New("another"); plainly(err) != err {
+		t.Error("another error is changed")
 	}
 }
 

@@ -11,7 +11,17 @@ import (
 
 // Rules hide values in JSON: under names of secrets, inside of texts, at the
 // paths of the configuration, and what only operators see.
-type Rules struct{ hidden, confidential []rule }
+type Rules struct {
+	hidden, confidential []rule
+	fields               Fields
+}
+
+// Fields knows by which names the fields of payloads go; *jobs.Registry does.
+type Fields interface {
+	// OwnPath is a path into the payload of a type by the names that the type
+	// itself has for its fields, and the type's own name.
+	OwnPath(kind string, at []string) (ownKind string, own []string)
+}
 
 // rule is one path: keys separated by dots, * is any key or index. kind, where
 // it is set, limits it to one job type.
@@ -29,17 +39,19 @@ var confidential = []string{
 }
 
 // NewRules reads paths such as "mail.send:body" and "*.card.number"; what they
-// name is hidden from everybody.
-func NewRules(paths []string) (*Rules, error) {
-	hidden, err := parseRules(paths)
+// name is hidden from everybody. A field is hidden by whichever of its names it
+// stands in a payload, and by whichever a path names it. Where fields is nil,
+// names are compared as they are.
+func NewRules(paths []string, fields Fields) (*Rules, error) {
+	hidden, err := parseRules(paths, fields)
 	if err != nil {
 		return nil, err
 	}
-	inner, err := parseRules(confidential)
-	return &Rules{hidden, inner}, err
+	inner, err := parseRules(confidential, fields)
+	return &Rules{hidden, inner, fields}, err
 }
 
-func parseRules(paths []string) ([]rule, error) {
+func parseRules(paths []string, fields Fields) ([]rule, error) {
 	var list []rule
 	for _, p := range paths {
 		kind, keys, scoped := strings.Cut(p, ":")
@@ -51,6 +63,9 @@ func parseRules(paths []string) ([]rule, error) {
 			if _, err := path.Match(key, ""); err != nil || key == "" {
 				return nil, fmt.Errorf("the mask path %q is not keys separated by dots", p)
 			}
+		}
+		if fields != nil && kind != "" {
+			r.kind, r.path = fields.OwnPath(kind, r.path)
 		}
 		list = append(list, r)
 	}
@@ -65,6 +80,9 @@ const maxBroken = 200
 func (r *Rules) JSON(to Audience, kind string, raw []byte) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return json.RawMessage("{}")
+	}
+	if r.fields != nil {
+		kind, _ = r.fields.OwnPath(kind, nil)
 	}
 	decoder := json.NewDecoder(bytes.NewReader(raw))
 	decoder.UseNumber() // 64-bit ids stay as they are
@@ -128,13 +146,26 @@ func tells(value any) bool {
 }
 
 func (r *Rules) hides(to Audience, kind string, at []string) bool {
-	if SecretKey(at[len(at)-1]) {
-		return true
+	places := [][]string{at}
+	if r.fields != nil {
+		_, own := r.fields.OwnPath(kind, at)
+		_, last := r.fields.OwnPath(kind, at[len(at)-1:]) // where a payload stands inside of something else
+		places = append(places, own, last)
 	}
 	lists := [][]rule{r.hidden}
 	if to < Operators {
 		lists = append(lists, r.confidential)
 	}
+	for _, place := range places {
+		if SecretKey(place[len(place)-1]) || anyNames(lists, kind, place) {
+			return true
+		}
+	}
+	return false
+}
+
+// anyNames says whether one of the rules names a place.
+func anyNames(lists [][]rule, kind string, at []string) bool {
 	for _, list := range lists {
 		for _, x := range list {
 			if (x.kind == "" || x.kind == kind) && matches(x.path, at) {
@@ -145,13 +176,15 @@ func (r *Rules) hides(to Audience, kind string, at []string) bool {
 	return false
 }
 
-// matches compares a rule with a place; a rule may begin anywhere in it.
+// matches compares a rule with a place, whatever their capitals; a rule may begin
+// anywhere in it.
 func matches(rule, at []string) bool {
 	if len(rule) > len(at) {
 		return false
 	}
 	for i, pattern := range rule {
-		if ok, _ := path.Match(pattern, at[len(at)-len(rule)+i]); !ok {
+		name := at[len(at)-len(rule)+i]
+		if ok, _ := path.Match(strings.ToLower(pattern), strings.ToLower(name)); !ok {
 			return false
 		}
 	}

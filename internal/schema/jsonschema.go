@@ -3,8 +3,9 @@ package schema
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // JSON is the object as JSON Schema (2020-12, as OpenAPI 3.1 has it). help is what
@@ -118,8 +119,11 @@ func (v Value) Text() string {
 // that name the field. Other errors stay as they are.
 func (o *Object) Explain(err error) error {
 	var wrong *json.UnmarshalTypeError
-	if o == nil || !errors.As(err, &wrong) || wrong.Field == "" {
+	if o == nil || !errors.As(err, &wrong) {
 		return err
+	}
+	if wrong.Field == "" {
+		return phrase.Errorf("it must be %s, not %s", words(Map), words(wrong.Value))
 	}
 	value := Value{}
 	level := o
@@ -136,5 +140,5 @@ func (o *Object) Explain(err error) error {
 			level = f.Items.Object
 		}
 	}
-	return fmt.Errorf("%s must be %s, not %s", wrong.Field, value.Text(), words(wrong.Value))
+	return phrase.Errorf("%s must be %s, not %s", wrong.Field, value.Text(), words(wrong.Value))
 }

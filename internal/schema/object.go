@@ -3,8 +3,10 @@ package schema
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // Object is the shape of a payload, or of an object inside one. A nil Object
@@ -25,6 +27,7 @@ type Field struct {
 	Default  json.RawMessage
 	Example  json.RawMessage
 	Required bool
+	Help     string // what it is for, where its type's texts are not known here
 }
 
 // Value says what may stand somewhere.
@@ -173,7 +176,34 @@ func (o *Object) find(name string) (Field, bool) {
 
 // fold makes include_database of includeDatabase: the same name.
 func fold(name string) string {
-	return strings.ToLower(strings.NewReplacer("_", "", "-", "").Replace(name))
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// OwnPath is a path of keys into a payload, * for a place in a list, with the
+// fields' own names. From where the object describes nothing it stays as it is.
+func (o *Object) OwnPath(at []string) []string {
+	own := slices.Clone(at)
+	v := Value{Object: o}
+	for i, key := range at {
+		if key == "*" && v.Items != nil {
+			v = *v.Items
+			continue
+		}
+		if v.Object == nil {
+			break
+		}
+		f, known := v.Object.find(key)
+		if !known {
+			break
+		}
+		own[i], v = f.Name, f.Value
+	}
+	return own
 }
 
 // Names are the fields' own names, in order.

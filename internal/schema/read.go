@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Unknown is a field that a payload has and its type has not.
@@ -127,7 +129,7 @@ func (r *reading) put(name, given string, value json.RawMessage) error {
 	case other == given, string(before) == "null", same(before, value): // of equal names the last one counts
 		r.kept[i].value, r.from[name] = value, given
 	case string(value) != "null":
-		return fmt.Errorf("%s and %s mean the same field, with two values: give one of them", r.path+other,
+		return phrase.Errorf("%s and %s mean the same field, with two values: give one of them", r.path+other,
 			r.path+given)
 	}
 	return nil

@@ -3,10 +3,10 @@ package probe
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Kind is a type that does nothing but what its payload says. It shows that
@@ -25,7 +25,7 @@ func (p *Payload) Validate() error {
 		return nil
 	}
 	if d, err := time.ParseDuration(p.Sleep); err != nil || d < 0 || d > longestProbe {
-		return fmt.Errorf("sleep must be a length of time up to %s, for example 2s", longestProbe)
+		return phrase.Errorf("sleep must be a length of time up to %s, for example 2s", longestProbe)
 	}
 	return nil
 }

@@ -140,6 +140,38 @@ func (c *Config) Value(file string, keys ...string) (any, error) {
 	return c.evaluate(n)
 }
 
+// Keys are the keys of an array in a config file, in their order; nil where it is none,
+// or is made in a way that this package does not evaluate.
+func (c *Config) Keys(file string, keys ...string) (names []string) {
+	n, known := c.files[file]
+	if !known {
+		return nil
+	}
+	for _, key := range keys {
+		var err error
+		if n, err = c.item(n, key); err != nil {
+			return nil
+		}
+	}
+	all, is := n.(list)
+	if !is {
+		return nil
+	}
+	index := 0
+	for _, i := range all.items {
+		name := strconv.Itoa(index)
+		if i.key == nil {
+			index++
+		} else if value, err := c.evaluate(i.key); err == nil {
+			name = toString(value)
+		} else {
+			continue
+		}
+		names = append(names, name)
+	}
+	return names
+}
+
 // text is a value as a string, or fallback where it is unknown or null.
 func (c *Config) text(fallback, file string, keys ...string) string {
 	value, err := c.Value(file, keys...)
