@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/announce"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
@@ -34,6 +36,9 @@ type Worker struct {
 	registry *jobs.Registry
 	options  Options
 
+	types     []announce.Type
+	announced *announce.Store
+
 	mu      sync.Mutex
 	cancel  context.CancelFunc
 	stopped chan error
@@ -51,9 +56,10 @@ func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, er
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	w := &Worker{registry: jobs.NewRegistry(), options: o}
+	own := sqlx.NewDb(db, driver)
+	w := &Worker{registry: jobs.NewRegistry(), options: o, announced: &announce.Store{DB: own, Now: o.Now}}
 	var err error
-	w.store, err = queue.Open(ctx, sqlx.NewDb(db, driver), tables.Options{Prefix: o.Prefix, Registry: w.registry,
+	w.store, err = queue.Open(ctx, own, tables.Options{Prefix: o.Prefix, Registry: w.registry,
 		DefaultQueue: o.Queue, Logger: o.Logger})
 	if err != nil {
 		return nil, fmt.Errorf("opening the queue: %w", err)
@@ -61,16 +67,28 @@ func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, er
 	return w, nil
 }
 
-// Register lets this program run jobs of a type after Start; P is the type of
-// their payload. It panics when the type has a handler already. An error makes
-// the job run again later, up to its limit; Permanent errors fail it at once.
-func Register[P any](w *Worker, kind string, fn func(ctx context.Context, payload P) error) {
-	jobs.Handle(w.registry, jobs.Kind[P]{Name: kind, Queue: w.options.Queue},
-		func(ctx context.Context, _ jobs.Job, p P) error { return fn(ctx, p) })
+// Register lets this program run jobs of a type after Start, by the defaults of its
+// policy; P is the type of their payload. Handle says more of the type.
+func Register[P any](w *Worker, jobType string, fn func(ctx context.Context, payload P) error) {
+	Handle(w, Type{Name: jobType}, func(ctx context.Context, _ Job, p P) error { return fn(ctx, p) })
 }
 
 // Permanent marks an error that repeating would not fix.
 func Permanent(err error) error { return jobs.Permanent(err) }
+
+// announceEvery is how often a worker says that its types are still run.
+const announceEvery = time.Hour
+
+// queues are those of the registered types.
+func (w *Worker) queues() []string {
+	list := []string{w.options.Queue}
+	for _, t := range w.types {
+		if !slices.Contains(list, t.Queue) {
+			list = append(list, t.Queue)
+		}
+	}
+	return list
+}
 
 var errRunning = errors.New("the worker runs already")
 
@@ -82,6 +100,9 @@ func (w *Worker) Start(ctx context.Context) error {
 	if w.cancel != nil {
 		return errRunning
 	}
+	if err := w.announced.Announce(ctx, w.types...); err != nil {
+		return err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return fmt.Errorf("naming the worker: %w", err)
@@ -92,7 +113,10 @@ func (w *Worker) Start(ctx context.Context) error {
 			ID:   fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]),
 			Host: host, PID: os.Getpid(), Version: "worker",
 		},
-		Queues: []string{w.options.Queue}, Slots: w.options.Slots, PollMax: time.Second,
+		Queues: w.queues(), Slots: w.options.Slots, PollMax: time.Second, RefreshEvery: announceEvery,
+		Refresh: []func(context.Context) error{func(ctx context.Context) error {
+			return w.announced.Announce(ctx, w.types...)
+		}},
 	})
 	if err != nil {
 		return err

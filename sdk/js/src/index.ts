@@ -3,6 +3,8 @@ import type { Enqueued, EnqueueRequest, Job, JobFilter, JobPage, JobStats, Probl
 
 export type * from "./types.js";
 export type { Payloads } from "./payloads.js";
+export { JobsWorker, PermanentError, ReleaseError } from "./worker.js";
+export type { Handler, RunningJob, WorkerOptions, WorkerType } from "./worker.js";
 
 /** An error that the server answered, or no answer (status 0). */
 export class JobsError extends Error {

@@ -29,6 +29,8 @@ export interface Payloads {
     storage?: string;
     /** Only these tables. Empty: all. */
     tables?: Array<string>;
+    /** With the files in the archive, though they usually go into the repository. */
+    full?: boolean;
     /** A name for people. */
     name?: string;
   };
@@ -66,6 +68,8 @@ export interface Payloads {
     urls?: Array<string>;
     /** What changed on the site since the last such job. */
     changed?: boolean;
+    /** Rows of the CMS's content whose pages are purged where they changed, each TABLE:ID. */
+    rows?: Array<string>;
     /** The whole site. The addresses are then only asked for. */
     all?: boolean;
     /** Do not ask for the pages. */
@@ -102,6 +106,13 @@ export interface Payloads {
   "http.call": {
     /** The entry of external.calls. */
     name: string;
+  };
+  /** Follow the site's links and name those that lead nowhere. */
+  "links.check": {
+    /** Addresses of the site where it begins. Empty: the front page and all public content. */
+    from?: Array<string>;
+    /** How many addresses are asked for. */
+    most?: number;
   };
   /** Remove old log files and audit rows, rotate large ones. */
   "logs.cleanup": {

@@ -59,6 +59,14 @@ class Queue
         return $uuid;
     }
 
+    /** Tells the service that content was saved or deleted, when that is committed. */
+    public function contentChanged(string $table, string $id): void
+    {
+        if ($this->socket !== null) {
+            $this->socket->notifyAfterCommit($this->db, substr("content $table $id", 0, 60));
+        }
+    }
+
     /**
      * Enqueues a job unless one of its type waits already, and returns its UUID
      * or null. Two requests at the same moment may make two: jobs of the service

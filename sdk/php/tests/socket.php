@@ -35,6 +35,16 @@ $step('of Laravel');
 $app['events']->dispatch(new Illuminate\Queue\Events\JobQueued('redis', 1, 'a job'));
 $step('of Redis');
 
+eval('namespace Botble\Base\Events; class UpdatedContentEvent { public $data; }');
+$edited = new Botble\Base\Events\UpdatedContentEvent();
+$edited->data = new class { // nothing with a status: no sitemap is asked for
+    public function getTable() { return 'posts'; }
+
+    public function getKey() { return 7; }
+};
+$app['events']->dispatch($edited);
+$step('content');
+
 $socket = $app->make(CmsJobs\Laravel\Socket::class);
 for ($i = 0; $i < 100; $i++) {
     $socket->notify(); // warm

@@ -111,4 +111,41 @@ foreach (['receive' => [1], 'send' => [['more' => true]]] as $method => $argumen
     } catch (Gone $e) {
     }
 }
+
+// A queue that queue:pause holds is not asked for; the outcome of the job in hand leaves all the same.
+$manager = new class {
+    public $paused = true;
+    public $asked = [];
+
+    public function isPaused($connection, $queue)
+    {
+        $this->asked[] = "$connection $queue";
+
+        return $this->paused;
+    }
+};
+$container->instance('queue', $manager);
+$container->instance('db', new class {
+    public function getConnections()
+    {
+        return [];
+    }
+});
+[$ours, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+stream_set_blocking($theirs, false);
+$desk = new CmsJobs\Laravel\Worker\Desk($container, new Pipe($ours, $ours), 'database');
+same('a paused queue has no job', null, $desk->pop('mail'));
+same('it is not asked for', '', (string) fread($theirs, 1024));
+same('the manager was asked', ['database mail'], $manager->asked);
+$manager->paused = false;
+sleep(1);
+$order = json_encode(['id' => 9, 'queue' => 'mail', 'attempts' => 1, 'payload' => '{}']);
+fwrite($theirs, pack('N', strlen($order)) . $order);
+same('after the pause it has one', 9, $desk->pop('mail')->getJobId());
+same('it was asked for', '{"more":true}', substr(fread($theirs, 1024), 4));
+$desk->job()->delete();
+$manager->paused = true;
+sleep(1);
+same('paused again', null, $desk->pop('mail'));
+same('the outcome of the job in hand leaves', '{"done":{"id":9,"as":"delete","tx":0}}', substr(fread($theirs, 1024), 4));
 exit($faults === 0 ? 0 : 1);

@@ -68,6 +68,9 @@ class EnqueueForCms
     private function content(object $event): void
     {
         $model = $event->data ?? null;
+        if (is_object($model) && method_exists($model, 'getTable')) {
+            $this->queue->contentChanged((string) $model->getTable(), (string) $model->getKey());
+        }
         if (! is_object($model) || ! isset($model->status)) {
             return;
         }

@@ -4,6 +4,7 @@ namespace CmsJobs\Laravel\Worker;
 
 use Illuminate\Contracts\Foundation\Application;
 use Illuminate\Queue\Failed\FailedJobProviderInterface;
+use Illuminate\Queue\Worker;
 use RuntimeException;
 use Throwable;
 
@@ -25,6 +26,8 @@ class Desk
     private ?PipeJob $job = null;
     private bool $asked = false;
     private bool $gone = false;
+    private int $looked = 0;
+    private bool $paused = false;
     /** @var array<int, array{0: array, 1: PipeJob}> */
     private array $unconfirmed = [];
 
@@ -50,12 +53,20 @@ class Desk
         $this->tell(['hello' => self::VERSION]);
     }
 
-    /** The next job, or null when there is none now. */
-    public function pop(): ?PipeJob
+    /** The next job of the queue, or null when there is none now. */
+    public function pop(string $queue): ?PipeJob
     {
         if (! $this->asked || $this->job !== null) {
-            $this->asked = true;
-            $this->tell($this->outcome() + ['more' => true]);
+            $this->asked = ! $this->paused($queue);
+            $message = $this->outcome() + ($this->asked ? ['more' => true] : []);
+            if ($message !== []) {
+                $this->tell($message);
+            }
+            if (! $this->asked) {
+                sleep(1); // a signal ends it
+
+                return null;
+            }
         }
         $order = $this->gone ? null : $this->order();
         if ($order === null) {
@@ -75,6 +86,18 @@ class Desk
             $id = null; // the job is done: it is not what ended the process
         }
         $this->tell($outcome + $why + ['job' => $id]);
+    }
+
+    /** Whether queue:pause holds the queue (Laravel 12 and newer): Laravel does not look itself where jobs come by popUsing. */
+    private function paused(string $queue): bool
+    {
+        if ($this->looked === time()) { // it is in the cache, which may be far
+            return $this->paused;
+        }
+        $this->looked = time();
+        $manager = $this->app['queue'];
+
+        return $this->paused = method_exists($manager, 'isPaused') && (Worker::$pausable ?? true) && $manager->isPaused($this->connection, $queue);
     }
 
     private function order(): ?array

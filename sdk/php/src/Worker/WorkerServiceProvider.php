@@ -35,7 +35,7 @@ class WorkerServiceProvider extends ServiceProvider
             return $desk->failer($own);
         });
         Worker::popUsing(self::NAME, function ($pop, $queue) use ($desk) {
-            return $desk->pop();
+            return $desk->pop((string) $queue);
         });
         $this->app['events']->listen(JobExceptionOccurred::class, function ($event) {
             if ($event->job instanceof PipeJob) {
