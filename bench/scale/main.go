@@ -43,32 +43,28 @@ func report(ctx context.Context, rows, calls int) (string, error) {
 	defer l.close()
 	fmt.Fprintf(&b, "**Measured**, MariaDB: processor time that the server uses for a claim and for the write that "+
 		"ends what it got.\n\n")
-	fmt.Fprintf(&b, "| waiting rows | claimers at once | rows asked for | mode | claim, µs | end, µs | rows a claim "+
-		"| rows/s here |\n|---|---|---|---|---|---|---|---|\n")
-	costs := map[string]curve{}
-	for _, mode := range []string{"skip", "cas"} {
-		one, err := l.measure(ctx, mode, rows/10, 1, 1, calls)
+	fmt.Fprintf(&b, "| waiting rows | claimers at once | rows asked for | claim, µs | end, µs | rows a claim "+
+		"| rows/s here |\n|---|---|---|---|---|---|---|\n")
+	one, err := l.measure(ctx, rows/10, 1, 1, calls)
+	if err != nil {
+		return "", err
+	}
+	b.WriteString(one.row())
+	for _, depth := range []int{1000, rows} {
+		m, err := l.measure(ctx, depth, 1, batch, calls)
 		if err != nil {
 			return "", err
 		}
-		b.WriteString(one.row())
-		for _, depth := range []int{1000, rows} {
-			m, err := l.measure(ctx, mode, depth, 1, batch, calls)
-			if err != nil {
-				return "", err
-			}
-			b.WriteString(m.row())
+		b.WriteString(m.row())
+	}
+	costs := curve{one: one}
+	for _, claimers := range []int{1, 4, 16, 64} {
+		m, err := l.measure(ctx, rows/10, claimers, batch, calls)
+		if err != nil {
+			return "", err
 		}
-		c := curve{one: one}
-		for _, claimers := range []int{1, 4, 16, 64} {
-			m, err := l.measure(ctx, mode, rows/10, claimers, batch, calls)
-			if err != nil {
-				return "", err
-			}
-			b.WriteString(m.row())
-			c.points = append(c.points, m)
-		}
-		costs[mode] = c
+		b.WriteString(m.row())
+		costs.points = append(costs.points, m)
 	}
 	b.WriteString(simulated(costs))
 	return b.String(), nil
@@ -76,25 +72,23 @@ func report(ctx context.Context, rows, calls int) (string, error) {
 
 // simulated is the table of the simulation: fleets up to ten thousand processes,
 // on the server of the measurement and on one with 32 such cores.
-func simulated(costs map[string]curve) string {
+func simulated(costs curve) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "\n**Simulated** from these: processes with %d slots each, jobs of half a second to one and a "+
 		"half, always enough of them; servers with 2 and with 32 cores\n"+
 		"like this one's. Busy is the share of slots that run a job; wait is how long a free slot waits for its "+
 		"claim. A server never has more\n"+
 		"than 64 claims in work at a time (more wait their turn): beyond that nothing was measured.\n\n", batch)
-	fmt.Fprintf(&b, "| processes | slots | mode | 2 cores: jobs/s | busy | wait p50 / p99 | 32 cores: jobs/s | busy "+
-		"| wait p50 / p99 |\n|---|---|---|---|---|---|---|---|---|\n")
+	fmt.Fprintf(&b, "| processes | slots | 2 cores: jobs/s | busy | wait p50 / p99 | 32 cores: jobs/s | busy "+
+		"| wait p50 / p99 |\n|---|---|---|---|---|---|---|---|\n")
 	for _, workers := range []int{1, 10, 100, 1000, 10_000} {
-		for _, mode := range []string{"skip", "cas"} {
-			fmt.Fprintf(&b, "| %d | %d | %s |", workers, workers*batch, mode)
-			for _, cores := range []int{2, 32} {
-				o := simulate(fleet{workers: workers, slots: batch, length: time.Second, cores: cores,
-					costs: costs[mode]}, 30*time.Second)
-				fmt.Fprintf(&b, " %.0f | %.0f %% | %v / %v |", o.rate, 100*o.busy, short(o.median), short(o.most))
-			}
-			b.WriteString("\n")
+		fmt.Fprintf(&b, "| %d | %d |", workers, workers*batch)
+		for _, cores := range []int{2, 32} {
+			o := simulate(fleet{workers: workers, slots: batch, length: time.Second, cores: cores, costs: costs},
+				30*time.Second)
+			fmt.Fprintf(&b, " %.0f | %.0f %% | %v / %v |", o.rate, 100*o.busy, short(o.median), short(o.most))
 		}
+		b.WriteString("\n")
 	}
 	return b.String()
 }

@@ -48,7 +48,6 @@ func (l *lab) close() {
 
 // measured is what claims and ends cost the server.
 type measured struct {
-	mode            string
 	depth, claimers int
 	take            int           // rows that a claim asks for, and ends in a write
 	claim, end      time.Duration // of the server's processors, a call
@@ -57,7 +56,7 @@ type measured struct {
 }
 
 func (m measured) row() string {
-	return fmt.Sprintf("| %d | %d | %d | %s | %d | %d | %.1f | %.0f |\n", m.depth, m.claimers, m.take, m.mode,
+	return fmt.Sprintf("| %d | %d | %d | %d | %d | %.1f | %.0f |\n", m.depth, m.claimers, m.take,
 		m.claim.Microseconds(), m.end.Microseconds(), m.rows, m.rate)
 }
 
@@ -68,12 +67,14 @@ func (l *lab) deepen(ctx context.Context, depth int) error {
 		return err
 	}
 	if have > depth+depth/10 {
-		if _, err := l.db.ExecContext(ctx, "TRUNCATE jobs"); err != nil {
-			return err
+		for _, table := range []string{"jobs", "cmsjobs_cursors"} {
+			if _, err := l.db.ExecContext(ctx, "TRUNCATE "+table); err != nil {
+				return err
+			}
 		}
 		have = 0
 	}
-	s, err := l.open(ctx, l.db, "")
+	s, err := l.open(ctx, l.db)
 	if err != nil {
 		return err
 	}
@@ -89,15 +90,15 @@ func (l *lab) deepen(ctx context.Context, depth int) error {
 	return nil
 }
 
-func (l *lab) open(ctx context.Context, db *sqlx.DB, mode string) (*queue.Store, error) {
-	return queue.Open(ctx, db, tables.Options{Registry: l.registry, Mode: tables.Mode(mode)})
+func (l *lab) open(ctx context.Context, db *sqlx.DB) (*queue.Store, error) {
+	return queue.Open(ctx, db, tables.Options{Registry: l.registry})
 }
 
 // measure lets claimers, each as a separate process would, claim at the same
 // time, then end what they got. The two are measured one after the other, as the
 // server does not say for whom it works.
-func (l *lab) measure(ctx context.Context, mode string, depth, claimers, take, calls int) (measured, error) {
-	m := measured{mode: mode, depth: depth, claimers: claimers, take: take}
+func (l *lab) measure(ctx context.Context, depth, claimers, take, calls int) (measured, error) {
+	m := measured{depth: depth, claimers: claimers, take: take}
 	if err := l.deepen(ctx, depth+calls*take); err != nil {
 		return m, err
 	}
@@ -108,7 +109,7 @@ func (l *lab) measure(ctx context.Context, mode string, depth, claimers, take, c
 			return m, err
 		}
 		defer db.Close()
-		s, err := l.open(ctx, db, mode)
+		s, err := l.open(ctx, db)
 		if err != nil {
 			return m, err
 		}

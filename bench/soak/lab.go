@@ -33,6 +33,7 @@ type lab struct {
 	hooks          *hookSink
 	team           []*worker
 	load           *load
+	processes      int // of the team, at least
 	keep           bool
 	begun          time.Time
 	dbClock        *jobstest.MovableClock // nil where libfaketime is not installed
@@ -51,8 +52,8 @@ type lab struct {
 
 // newLab builds and starts everything. The lab is returned with an error, too,
 // so that what was started can be ended.
-func newLab(ctx context.Context, keep bool) (*lab, error) {
-	l := &lab{keep: keep, brief: map[string]int{}}
+func newLab(ctx context.Context, processes int, keep bool) (*lab, error) {
+	l := &lab{processes: processes, keep: keep, brief: map[string]int{}}
 	for _, step := range []func(context.Context) error{l.folders, l.build, l.startServers, l.makeSite, l.configure,
 		l.startTeam} {
 		if err := step(ctx); err != nil {

@@ -26,16 +26,21 @@ type worker struct {
 }
 
 // startTeam starts those that share the work: one that is spared, one more that
-// runs everything, one behind a bad network, two whose clocks are wrong.
+// runs everything, one behind a bad network, two whose clocks are wrong, and as many
+// plain ones as are asked for.
 func (l *lab) startTeam(ctx context.Context) error {
 	near, far := l.dsn(l.server.Port), l.dsn(l.toxics.ports["database"])
-	for _, w := range []*worker{
+	team := []*worker{
 		{name: "veteran", words: []string{"run"}},
 		{name: "second", words: []string{"run"}},
 		{name: "far", words: []string{"work"}, env: []string{"CMSJOBS_DATABASE_DSN=" + far}},
 		{name: "fast-clock", binary: l.skewed, words: []string{"run"}, env: []string{"CLOCK_SKEW=5400"}},
 		{name: "slow-clock", binary: l.skewed, words: []string{"work"}, env: []string{"CLOCK_SKEW=-5400"}},
-	} {
+	}
+	for i := len(team); i < l.processes; i++ {
+		team = append(team, &worker{name: fmt.Sprintf("plain-%d", i), words: []string{"work"}})
+	}
+	for _, w := range team {
 		if w.binary == "" {
 			w.binary = l.binary
 		}
