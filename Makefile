@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -50,7 +50,7 @@ lint: ## golangci-lint, by .golangci.yml
 	@set -e; for m in $(MODULES); do (cd $$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run ./...); done
 
 bench-programs:
-	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./feed ./repository ./fleet
+	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./feed ./repository ./fleet ./php
 
 bench: bench-programs ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
 	bin/bench/queue -page docs/benchmarks.md
@@ -73,6 +73,9 @@ bench-feed: bench-programs ## from another program's INSERT to the handler, by e
 bench-repository: bench-programs ## the repository of backups beside tar with zstd, and restic (10 min, 8 GB of disk; SHORT=1 tries it with less)
 	bin/bench/repository $(if $(SHORT),-files 3000 -bytes 300000000)
 
+bench-php: build bench-programs ## PHP's own jobs beside queue:work, in docs/benchmarks.md (5 min; SHORT=1 tries it in half a minute and writes no page)
+	bin/bench/php $(if $(SHORT),-short,-page docs/benchmarks.md)
+
 bench-go: ## the benchmarks of all packages, and cmsjobs bench
 	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
 	go run ./cmd/cmsjobs bench
@@ -81,7 +84,7 @@ arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is n
 	GOARCH=arm64 go test $(if $(filter-out aarch64,$(shell uname -m)),-exec qemu-aarch64-static) ./internal/handlers/media/resample
 
 # The tests that compare with files which they can write themselves; a test holds that none is missing here.
-GOLDEN := Documented$$|TestHelp$$|TestPagesLookAsTheyDid|TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights|TestEveryOptionInOneMap|TestEachChannelGetsItsFormat|TestNobodyIsMailedWhereNobodyIsNamed|TestEachTemplateWithItsExample|TestReportsAreAsTheyWere
+GOLDEN := Documented$$|TestHelp$$|TestPagesLookAsTheyDid|TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights|TestEveryOptionInOneMap|TestEachChannelGetsItsFormat|TestNobodyIsMailedWhereNobodyIsNamed|TestEachTemplateWithItsExample|TestReportsAreAsTheyWere|TestWhatIsReadOfLaravelsPayloads|TestTheLaravelHereWritesThesePayloads
 golden: ## write the golden files; look at the diff
 	go test -count=1 $$(git grep -l --name-only 'internal/testgolden"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -run '$(GOLDEN)' -update
 	git diff --stat
@@ -125,10 +128,14 @@ release-check: ## a release of this commit without publishing it, twice: what is
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && deploy/check/release.sh dist bin/first
 
-platforms: ## build for every system that a release is made for, and for Windows, where people develop
+# What only a Unix has is in files with a build tag. bench, which drives servers of Linux, is left out.
+VETTED := windows
+platforms: ## build for every system that a release is made for, and for Windows, where people develop; vet all modules as there (VETTED="windows darwin")
 	@set -e; for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do echo $$p; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nodynamic -o /dev/null ./cmd/cmsjobs; done
 	GOOS=windows CGO_ENABLED=0 go build -tags nodynamic ./...
+	@set -e; for os in $(VETTED); do for m in . $(filter-out bench,$(MODULES)) deploy/check deploy/grammar; do echo "go vet $$os $$m"; \
+		GOOS=$$os CGO_ENABLED=0 go vet -C $$m -tags nodynamic ./...; done; done
 
 vuln: ## known holes in what we use (asks vuln.go.dev)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 $(PACKAGES)

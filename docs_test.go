@@ -82,7 +82,11 @@ var built = sync.OnceValues(func() (string, error) {
 // builtIn is the folder of built, "" where no test has asked for it.
 var builtIn string
 
+// TestMain is also each stand-in that a documented block calls: a link to this program by another name.
 func TestMain(m *testing.M) {
+	if os.Getenv(standInProgram) != "" {
+		os.Exit(standIn(filepath.Base(os.Args[0]), os.Args[1:]))
+	}
 	code := m.Run()
 	if builtIn != "" {
 		os.RemoveAll(builtIn)

@@ -9,7 +9,9 @@ import (
 // verified.
 type Backup struct {
 	Dir         string        `koanf:"dir"`
-	To          []string      `koanf:"to"`     // local, s3
+	To          []string      `koanf:"to"`   // local, s3
+	Form        string        `koanf:"form"` // archive, repository
+	FullEvery   time.Duration `koanf:"full_every"`
 	Format      string        `koanf:"format"` // tar.zst, tar.gz, zip
 	Tool        string        `koanf:"tool"`   // own, mysqldump
 	Profile     string        `koanf:"profile"`
@@ -41,7 +43,9 @@ type Backup struct {
 }
 
 func defaultBackup() Backup {
-	return Backup{To: []string{"local"}, Format: "tar.zst", Tool: "own", Profile: "own", Keep: 7, Weekly: 4,
+	return Backup{To: []string{"local"}, Form: "archive", FullEvery: 7 * 24 * time.Hour, Format: "tar.zst",
+		Tool:    "own",
+		Profile: "own", Keep: 7, Weekly: 4,
 		Monthly: 3, MinAge: 72 * time.Hour, MinInterval: time.Hour,
 		NoRows: []string{"cache", "cache_locks", "sessions", "jobs"}, Stall: 5 * time.Minute, Verify: "restore",
 		Budget: time.Hour, Freespace: 1 << 30, Alert: 36 * time.Hour, Unverified: 8 * 24 * time.Hour,
@@ -55,6 +59,8 @@ func (b Backup) check(r *report) {
 	for _, to := range b.To {
 		r.oneOf("backup/to", to, "local", "s3")
 	}
+	r.oneOf("backup/form", b.Form, "archive", "repository")
+	r.atLeastFor("backup/full_every", b.FullEvery, 0)
 	r.oneOf("backup/format", b.Format, "tar.zst", "tar.gz", "zip")
 	r.oneOf("backup/tool", b.Tool, "own", "mysqldump")
 	r.oneOf("backup/profile", b.Profile, "own", "botble", "both")

@@ -350,13 +350,27 @@ func TestPHPsQueues(t *testing.T) {
 	l := load(t, Sources{File: write(t, "cmsjobs.yaml", `
 php:
   enabled: true
-  queues: {default: {processes: 2, tries: 0, timeout: 90s}, mail.slow: {memory: 256MiB}}
+  queues: {default: {processes: 2, tries: 0, timeout: 90s}, mail.slow: {memory: 256MiB}, pictures: {processes: 1..8}}
 `), Flags: []Flag{{"php.queues.mail.slow.max_jobs", "50", "--set"}}})
 	d, m := l.PHP.Queues["default"].Filled(), l.PHP.Queues["mail.slow"].Filled()
-	if d.Processes != 2 || *d.Tries != 0 || *d.Timeout != 90*time.Second || d.Memory != 128<<20 {
+	if d.Processes != (Range{2, 2}) || *d.Tries != 0 || *d.Timeout != 90*time.Second || d.Memory != 128<<20 {
 		t.Errorf("default is %+v", d)
 	}
-	if m.Processes != 1 || *m.Tries != 1 || *m.Timeout != time.Minute || m.Memory != 256<<20 || m.MaxJobs != 50 {
+	if m.Processes != (Range{1, 1}) || *m.Tries != 1 || *m.Timeout != time.Minute || m.Memory != 256<<20 || m.MaxJobs != 50 {
 		t.Errorf("mail.slow is %+v", m)
+	}
+	if p := l.PHP.Queues["pictures"].Processes; p != (Range{1, 8}) || p.String() != "1..8" {
+		t.Errorf("pictures has %v processes", p)
+	}
+	for text, fault := range map[string]string{"0": "no number of processes", "8..1": "no number of processes",
+		"1..2000": "processes", "some": "no number of processes"} {
+		_, err := Load(Sources{Flags: []Flag{{"php.queues.default.processes", text, "--set"}}})
+		if err == nil || !strings.Contains(err.Error(), fault) {
+			t.Errorf("%s processes: %v", text, err)
+		}
+	}
+	if _, err := Load(Sources{Flags: []Flag{{"php.processes", "3", "--set"}, {"php.queues.a.processes", "2..4", "--set"},
+		{"php.queues.b.processes", "2", "--set"}}}); err == nil || !strings.Contains(err.Error(), "keep 4 at least") {
+		t.Errorf("more processes than all may have: %v", err)
 	}
 }

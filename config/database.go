@@ -14,8 +14,6 @@ type Database struct {
 	Prefix string `koanf:"prefix"`
 	// JobsTable is the name of the jobs table, without Prefix.
 	JobsTable string `koanf:"jobs_table"`
-	// Claim forces a claim mode: skip or cas; auto probes.
-	Claim string `koanf:"claim"`
 	// Layout of the jobs table where we have to make one: stock or extended.
 	Layout string `koanf:"layout"`
 	// Connection is what failed_jobs calls this queue connection.
@@ -28,7 +26,7 @@ type Database struct {
 }
 
 func defaultDatabase() Database {
-	return Database{JobsTable: "jobs", Claim: "auto", Layout: "stock", Connection: "database", MaxOpen: 20,
+	return Database{JobsTable: "jobs", Layout: "stock", Connection: "database", MaxOpen: 20,
 		Migrate: true, StartWait: time.Minute}
 }
 
@@ -55,7 +53,6 @@ func (d Database) check(r *report) {
 	if !tableForm.MatchString(d.JobsTable) || d.JobsTable == "failed_jobs" {
 		r.add("database/jobs_table", "%q is no name of a jobs table", d.JobsTable)
 	}
-	r.oneOf("database/claim", d.Claim, "auto", "skip", "cas")
 	r.oneOf("database/layout", d.Layout, "stock", "extended")
 	r.between("database/max_open", d.MaxOpen, 2, 1000)
 	r.atLeastFor("database/start_wait", d.StartWait, 0)

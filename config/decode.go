@@ -49,6 +49,7 @@ func formatDuration(d time.Duration) string {
 var (
 	durationType = reflect.TypeFor[time.Duration]()
 	sizeType     = reflect.TypeFor[Size]()
+	rangeType    = reflect.TypeFor[Range]()
 )
 
 // fromText reads the types that mapstructure does not know.
@@ -63,6 +64,8 @@ func fromText(_, to reflect.Type, data any) (any, error) {
 			return nil, fmt.Errorf("%q is not a number of bytes: write 512MiB, 64KB or 1048576", text)
 		}
 		return Size(n), nil
+	case to == rangeType:
+		return ParseRange(text)
 	case to.Kind() == reflect.Slice && isPlain(to.Elem().Kind()):
 		return listOf(data), nil
 	case to.Kind() == reflect.Bool:

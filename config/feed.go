@@ -5,7 +5,7 @@ import "time"
 // Feed says how rows are noticed that other programs insert into the jobs table.
 type Feed struct {
 	// Mode is which change feed of the database makes looks happen at once: auto,
-	// off, binlog (MariaDB, MySQL) or notify (PostgreSQL).
+	// off, binlog (MariaDB, MySQL), notify or replication (PostgreSQL).
 	Mode string `koanf:"mode"`
 	// DSN is the account that reads the feed; empty: that of database.dsn.
 	DSN DSN `koanf:"dsn"`
@@ -23,9 +23,9 @@ func defaultFeed() Feed {
 }
 
 func (f Feed) check(r *report, site DSN) {
-	r.oneOf("feed/mode", f.Mode, "auto", "off", "binlog", "notify")
+	r.oneOf("feed/mode", f.Mode, "auto", "off", "binlog", "notify", "replication")
 	driver, err := site.Driver()
-	for mode, only := range map[string]string{"binlog": "mysql", "notify": "pgx"} {
+	for mode, only := range map[string]string{"binlog": "mysql", "notify": "pgx", "replication": "pgx"} {
 		if f.Mode == mode && err == nil && driver != only {
 			r.add("feed/mode", "%s is no feed of this database; auto takes what it has", mode)
 		}

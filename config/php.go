@@ -1,7 +1,12 @@
 package config
 
 import (
+	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -15,13 +20,19 @@ type PHP struct {
 	Connection string              `koanf:"connection"`
 	Poll       time.Duration       `koanf:"poll"`
 	MaxCrashes int                 `koanf:"max_crashes"`
+	Processes  int                 `koanf:"processes"` // in all; 0: no limit
+	Memory     Size                `koanf:"memory"`    // of all processes; 0: no limit
+	Force      bool                `koanf:"force"`     // jobs run in maintenance mode, too
+	Schedule   bool                `koanf:"schedule"`  // php artisan schedule:run, each minute
 	Queues     map[string]PHPQueue `koanf:"queues"`
+	// Silenced are classes whose completed jobs are not listed.
+	Silenced []string `koanf:"silenced"`
 }
 
 // PHPQueue says how the PHP processes of one queue work. Zero fields mean the
 // defaults of DefaultPHPQueue; Tries and Timeout may be 0, which is no limit.
 type PHPQueue struct {
-	Processes int            `koanf:"processes"`
+	Processes Range          `koanf:"processes"`
 	Tries     *int           `koanf:"tries"`
 	Timeout   *time.Duration `koanf:"timeout"`
 	Memory    Size           `koanf:"memory"`
@@ -36,8 +47,8 @@ func defaultPHP() PHP {
 
 // Filled is q with the defaults of Laravel's queue:work where nothing is said.
 func (q PHPQueue) Filled() PHPQueue {
-	if q.Processes == 0 {
-		q.Processes = 1
+	if q.Processes == (Range{}) {
+		q.Processes = Range{1, 1}
 	}
 	if q.Tries == nil {
 		tries := 1
@@ -51,6 +62,14 @@ func (q PHPQueue) Filled() PHPQueue {
 		q.Memory = 128 << 20
 	}
 	return q
+}
+
+// Served are the queues whose jobs of PHP are run, sorted; none where that is off.
+func (p PHP) Served() []string {
+	if !p.Enabled {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(p.Queues))
 }
 
 // ArtisanFile is the site's artisan; "" where nothing says where it is.
@@ -73,25 +92,64 @@ func (p PHP) check(r *report) {
 	}
 	r.atLeastFor("php/poll", p.Poll, time.Millisecond)
 	r.between("php/max_crashes", p.MaxCrashes, 1, 100)
+	r.between("php/processes", p.Processes, 0, 1000)
+	least := 0
+	r.between("php/silenced", len(p.Silenced), 0, 200)
 	for name, q := range p.Queues {
-		path := "php/queues/" + name + slash
-		if jobs.CheckQueue(name) != nil {
-			r.add("php/queues", "%q is no name of a queue", name)
-		}
-		r.between(path+"processes", q.Processes, 0, 1000)
-		if q.Tries != nil {
-			r.between(path+"tries", *q.Tries, 0, 255)
-		}
-		if q.Timeout != nil {
-			r.atLeastFor(path+"timeout", *q.Timeout, 0)
-			if *q.Timeout%time.Second != 0 {
-				r.add(path+"timeout", "%s: PHP counts whole seconds", *q.Timeout)
-			}
-		}
-		if q.Memory != 0 && q.Memory < 16<<20 {
-			r.add(path+"memory", "%s is too small for PHP: at least 16MiB", q.Memory)
-		}
-		r.atLeast(path+"max_jobs", q.MaxJobs, 0)
-		r.atLeastFor(path+"max_time", q.MaxTime, 0)
+		q.check(r, name)
+		least += q.Filled().Processes.Least
+	}
+	if p.Processes > 0 && least > p.Processes {
+		r.add("php/processes", "%d, and the queues keep %d at least", p.Processes, least)
 	}
 }
+
+func (q PHPQueue) check(r *report, name string) {
+	path := "php/queues/" + name + slash
+	if jobs.CheckQueue(name) != nil {
+		r.add("php/queues", "%q is no name of a queue", name)
+	}
+	r.between(path+"processes", q.Processes.Least, 0, 1000)
+	r.between(path+"processes", q.Processes.Most, 0, 1000)
+	if q.Tries != nil {
+		r.between(path+"tries", *q.Tries, 0, 255)
+	}
+	if q.Timeout != nil {
+		r.atLeastFor(path+"timeout", *q.Timeout, 0)
+		if *q.Timeout%time.Second != 0 {
+			r.add(path+"timeout", "%s: PHP counts whole seconds", *q.Timeout)
+		}
+	}
+	if q.Memory != 0 && q.Memory < 16<<20 {
+		r.add(path+"memory", "%s is too small for PHP: at least 16MiB", q.Memory)
+	}
+	r.atLeast(path+"max_jobs", q.MaxJobs, 0)
+	r.atLeastFor(path+"max_time", q.MaxTime, 0)
+}
+
+// Range is how many processes there are, at least and at most: 2 or 1..8.
+type Range struct{ Least, Most int }
+
+// ParseRange reads a Range.
+func ParseRange(text string) (Range, error) {
+	from, to, moves := strings.Cut(strings.TrimSpace(text), "..")
+	least, err := strconv.Atoi(strings.TrimSpace(from))
+	most := least
+	if err == nil && moves {
+		most, err = strconv.Atoi(strings.TrimSpace(to))
+	}
+	if err != nil || least < 1 || most < least {
+		return Range{}, fmt.Errorf("%q is no number of processes: write 2, or 1..8 for at least 1 and at most 8", text)
+	}
+	return Range{least, most}, nil
+}
+
+func (x Range) String() string {
+	if x.Least == x.Most {
+		return strconv.Itoa(x.Least)
+	}
+	return fmt.Sprintf("%d..%d", x.Least, x.Most)
+}
+
+// MarshalText writes a range as the file has it.
+func (x Range) MarshalText() ([]byte, error) { return []byte(x.String()), nil }

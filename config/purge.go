@@ -9,6 +9,8 @@ type Purge struct {
 	Hosts []string `koanf:"hosts"`
 	// Also are paths that are purged with every change.
 	Also []string `koanf:"also"`
+	// Pages is how many pages of each list are purged.
+	Pages int `koanf:"pages"`
 	// Warm is how many pages a job asks for after its purge, WarmAtOnce how many
 	// of them at the same time.
 	Warm       int `koanf:"warm"`
@@ -27,9 +29,10 @@ type PurgeDestination struct {
 	Token   Secret `koanf:"token"`
 }
 
-func defaultPurge() Purge { return Purge{Also: []string{"/"}, Warm: 200, WarmAtOnce: 4} }
+func defaultPurge() Purge { return Purge{Also: []string{"/"}, Pages: 3, Warm: 200, WarmAtOnce: 4} }
 
 func (p Purge) check(r *report) {
+	r.between("purge/pages", p.Pages, 1, 50)
 	r.between("purge/warm", p.Warm, 0, 5000)
 	r.between("purge/warm_at_once", p.WarmAtOnce, 1, 32)
 	for i, d := range p.Destinations {

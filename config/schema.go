@@ -35,7 +35,7 @@ func fields(t reflect.Type, prefix string, index []int) []field {
 		at := append(slices.Clone(index), i)
 		path := prefix + name
 		switch {
-		case f.Type.Kind() == reflect.Struct:
+		case f.Type.Kind() == reflect.Struct && f.Type != rangeType:
 			all = append(all, fields(f.Type, path+slash, at)...)
 		case f.Type.Kind() == reflect.Map && f.Type.Elem().Kind() == reflect.Struct:
 			all = append(all, field{path, at, f.Type})
