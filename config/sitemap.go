@@ -14,6 +14,7 @@ type Sitemap struct {
 	Gzip        bool   `koanf:"gzip"`
 	Stylesheet  bool   `koanf:"stylesheet"`
 	Robots      bool   `koanf:"robots"`
+	LLMs        bool   `koanf:"llms"`
 	KeepNoindex bool   `koanf:"keep_noindex"`
 }
 

@@ -17,6 +17,7 @@ type entry struct {
 	alternates []alternate
 	images     []string
 	news       *news
+	title      string // of content, where llms.txt is asked for
 	post       string // the id of the post whose page it is, "" of another
 }
 

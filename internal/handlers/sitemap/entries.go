@@ -22,6 +22,9 @@ func (p *plan) entries(g *group, item *cms.Item, media func(string) string) []en
 	if p.options.News && g.model.Scheduled && item.Title != "" && p.now.Sub(item.Created) < newsAge {
 		first.news = &news{publication: p.publication, language: p.language, title: item.Title, published: item.Created}
 	}
+	if p.options.LLMs {
+		first.title = item.Title
+	}
 	if len(item.Versions) > 0 {
 		first.alternates = p.alternates(item)
 	}

@@ -32,6 +32,8 @@ type Options struct {
 	// Gzip puts a compressed copy beside each file, Stylesheet an XSL that
 	// shows the map to people, Robots the line "Sitemap:" into robots.txt.
 	Gzip, Stylesheet, Robots bool
+	// LLMs writes llms.txt: the names and addresses of the newest content.
+	LLMs bool
 	// KeepNoIndex lists items that the editor keeps out of search engines, as
 	// the CMS itself does.
 	KeepNoIndex bool
