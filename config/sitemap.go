@@ -10,6 +10,7 @@ type Sitemap struct {
 	Images      bool   `koanf:"images"`
 	Alternates  bool   `koanf:"alternates"`
 	News        bool   `koanf:"news"`
+	Videos      bool   `koanf:"videos"`
 	Publication string `koanf:"publication"`
 	Gzip        bool   `koanf:"gzip"`
 	Stylesheet  bool   `koanf:"stylesheet"`
