@@ -10,10 +10,12 @@ type Sitemap struct {
 	Images      bool   `koanf:"images"`
 	Alternates  bool   `koanf:"alternates"`
 	News        bool   `koanf:"news"`
+	Videos      bool   `koanf:"videos"`
 	Publication string `koanf:"publication"`
 	Gzip        bool   `koanf:"gzip"`
 	Stylesheet  bool   `koanf:"stylesheet"`
 	Robots      bool   `koanf:"robots"`
+	LLMs        bool   `koanf:"llms"`
 	KeepNoindex bool   `koanf:"keep_noindex"`
 }
 

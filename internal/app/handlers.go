@@ -59,7 +59,7 @@ func sitemapHandler(registry *jobs.Registry, r *Services) error {
 		Options: sitemap.Options{Profile: c.Profile, Naming: c.Naming, PerFile: c.PerFile, Images: c.Images,
 			Alternates: c.Alternates,
 			News:       c.News, Publication: c.Publication, Gzip: c.Gzip, Stylesheet: c.Stylesheet, Robots: c.Robots,
-			KeepNoIndex: c.KeepNoindex, Models: r.models()},
+			Videos: c.Videos, LLMs: c.LLMs, KeepNoIndex: c.KeepNoindex, Models: r.models()},
 		IndexNow: sitemap.IndexNowOptions{Mode: r.Config.IndexNow.Mode, Endpoints: r.Config.IndexNow.Endpoints,
 			WriteKey: r.Config.IndexNow.WriteKey, Batch: r.Config.IndexNow.Batch},
 		HTTP: r.SearchEngines(outbound.Options{

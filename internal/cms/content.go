@@ -20,6 +20,9 @@ type Item struct {
 	Created, Updated time.Time
 	// Title and Image (a path below the upload root) are read on demand.
 	Title, Image string
+	// Content is what the editor wrote, HTML with the CMS's shortcodes, its first 200,000
+	// characters; Summary is its short text. They are read on demand.
+	Content, Summary string
 	// NoIndex says that the editor keeps it out of search engines.
 	NoIndex bool
 	// Language is the code ("en_US") that the row itself is written in; ""
@@ -58,7 +61,9 @@ type ContentQuery struct {
 	Now time.Time
 	// Titles, Images, Robots and Versions fill the fields of Item that cost more.
 	Titles, Images, Robots, Versions bool
-	// Batch is how many rows are in memory at once; 5,000 when 0.
+	// Contents reads Content and Summary, from the columns content and description.
+	Contents bool
+	// Batch is how many rows are in memory at once; 5,000 when 0, with Contents 100.
 	Batch int
 	// IDs are the only rows that are read; nil: all.
 	IDs []string
@@ -122,6 +127,7 @@ func (r *row) item(from *reader) (Item, error) {
 		}
 	}
 	i := Item{Model: from.model, ID: r.id, Key: r.key, Prefix: r.prefix, Title: r.title, Image: r.image,
+		Content: r.content, Summary: r.summary,
 		Created: r.created.in(from.zone), Updated: r.updated.in(from.zone)}
 	if !from.prefix {
 		i.Prefix = from.fixed

@@ -6,6 +6,7 @@ import "slices"
 type row struct {
 	id, key, prefix  string
 	title, image     string
+	content, summary string
 	created, updated wallTime
 	extra            *extra
 }
@@ -23,7 +24,7 @@ type batch struct {
 }
 
 // spans are where a row's texts lie in the buffer.
-type spans struct{ id, title, image, key, slugID span }
+type spans struct{ id, title, image, content, summary, key, slugID span }
 
 type span struct{ from, to int }
 
@@ -42,9 +43,10 @@ func (b *batch) keep(text []byte) span {
 }
 
 // add appends a row; its texts are there after settle.
-func (b *batch) add(r row, id, title, image []byte) {
+func (b *batch) add(r row, id, title, image, content, summary []byte) {
 	b.rows = append(b.rows, r)
-	b.spans = append(b.spans, spans{id: b.keep(id), title: b.keep(title), image: b.keep(image)})
+	b.spans = append(b.spans, spans{id: b.keep(id), title: b.keep(title), image: b.keep(image),
+		content: b.keep(content), summary: b.keep(summary)})
 }
 
 // settle gives the rows their own texts.
@@ -53,6 +55,7 @@ func (b *batch) settle() {
 	for i := range b.rows {
 		r, s := &b.rows[i], &b.spans[i]
 		r.id, r.title, r.image = s.id.in(text), s.title.in(text), s.image.in(text)
+		r.content, r.summary = s.content.in(text), s.summary.in(text)
 	}
 	b.buffer = b.buffer[:0]
 }

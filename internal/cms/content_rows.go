@@ -12,7 +12,12 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/database"
 )
 
-const defaultBatch = 5000
+const (
+	defaultBatch = 5000
+	// contentBatch is smaller, as a row may have maxContent characters more.
+	contentBatch = 100
+	maxContent   = 200_000
+)
 
 // reader reads a model's rows, a batch at a time.
 type reader struct {
@@ -60,6 +65,9 @@ func (s *Site) reader(ctx context.Context, m Model, q ContentQuery) (*reader, er
 	}
 	if q.Batch <= 0 {
 		q.Batch = defaultBatch
+		if q.Contents {
+			q.Batch = contentBatch
+		}
 	}
 	_, prefix := slugs["prefix"]
 	r := &reader{site: s, model: &m, query: q, zone: zone, columns: columns, prefix: prefix,
@@ -115,7 +123,7 @@ func (r *reader) next(ctx context.Context) ([]row, error) {
 // are asked for: each costs as much as the row itself.
 func (r *reader) read(ctx context.Context, b *batch) error {
 	b.begin()
-	var id, title, image sql.RawBytes
+	var id, title, image, content, summary sql.RawBytes
 	at := row{}
 	columns, targets := []string{"c.id"}, []any{&id}
 	for _, c := range []struct {
@@ -123,9 +131,10 @@ func (r *reader) read(ctx context.Context, b *batch) error {
 		name   string
 		target any
 	}{{true, "created_at", &at.created}, {true, "updated_at", &at.updated},
-		{r.query.Titles, r.model.TitleColumn, &title}, {r.query.Images, r.model.ImageColumn, &image}} {
+		{r.query.Titles, r.model.TitleColumn, &title}, {r.query.Images, r.model.ImageColumn, &image},
+		{r.query.Contents, "content", &content}, {r.query.Contents, "description", &summary}} {
 		if _, there := r.columns[c.name]; there && c.wanted {
-			columns, targets = append(columns, "c."+r.site.quote(c.name)), append(targets, c.target)
+			columns, targets = append(columns, r.column(c.name)), append(targets, c.target)
 		}
 	}
 	mapped := make([]sql.RawBytes, len(r.model.PathColumns()))
@@ -143,7 +152,7 @@ func (r *reader) read(ctx context.Context, b *batch) error {
 		if err := rows.Scan(targets...); err != nil {
 			return err
 		}
-		if b.add(at, id, title, image); r.model.mapped() {
+		if b.add(at, id, title, image, content, summary); r.model.mapped() {
 			b.rows[len(b.rows)-1].key = mappedKey(r.model.Path, mapped)
 		}
 	}
@@ -152,6 +161,15 @@ func (r *reader) read(ctx context.Context, b *batch) error {
 	}
 	b.settle()
 	return nil
+}
+
+// column is how one is asked for: of a long text the beginning.
+func (r *reader) column(name string) string {
+	quoted := "c." + r.site.quote(name)
+	if name == "content" {
+		return fmt.Sprintf("SUBSTR(%s, 1, %d)", quoted, maxContent)
+	}
+	return quoted
 }
 
 func (r *reader) sql(columns []string) (string, []any) {

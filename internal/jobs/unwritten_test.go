@@ -69,13 +69,17 @@ func TestNothingIsClaimedWhileEndsCannotBeWritten(t *testing.T) {
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(t.Context()) }()
-	for source.refused.Load() < 2 {
-		time.Sleep(time.Millisecond)
+	refused := func(n int64) {
+		t.Helper()
+		for end := time.Now().Add(time.Minute); source.refused.Load() < n; time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%d ends were refused within a minute, want %d", source.refused.Load(), n)
+			}
+		}
 	}
+	refused(2)
 	enqueue(20)
-	for seen := source.refused.Load(); source.refused.Load() < seen+4; { // many polls
-		time.Sleep(time.Millisecond)
-	}
+	refused(source.refused.Load() + 4) // many polls
 	if n := started.Load(); n != 1 {
 		t.Errorf("%d jobs were started though the end of the first could not be written", n)
 	}

@@ -21,7 +21,8 @@ type builder struct {
 	stage   *os.Root
 	seal    *sealer
 	out     *output
-	parts   []file // of the group that is being written
+	texts   []section // of llms.txt, one a group
+	parts   []file    // of the group that is being written
 	files   []file
 	nextID  int
 	urls    int
@@ -34,7 +35,7 @@ type builder struct {
 
 // group writes all of one kind of content.
 func (b *builder) group(ctx context.Context, h *Handler, g *group) error {
-	b.parts = nil
+	b.parts, b.texts = nil, append(b.texts, section{name: g.model.Name})
 	if err := h.stream(ctx, b.plan, g, b.skip, b.add); err != nil {
 		return errors.Join(err, b.abort())
 	}
@@ -60,6 +61,7 @@ func (b *builder) add(e *entry) error {
 			return err
 		}
 	}
+	b.texts[len(b.texts)-1].add(e)
 	b.urls++
 	if b.urls%1000 == 0 {
 		b.seen(b.urls)

@@ -17,6 +17,8 @@ type entry struct {
 	alternates []alternate
 	images     []string
 	news       *news
+	videos     []video
+	title      string // of content, where llms.txt is asked for
 	post       string // the id of the post whose page it is, "" of another
 }
 
@@ -46,16 +48,19 @@ const (
 	nsSitemap = "http://www.sitemaps.org/schemas/sitemap/0.9"
 	nsXHTML   = "http://www.w3.org/1999/xhtml"
 	nsImage   = "http://www.google.com/schemas/sitemap-image/1.1"
+	nsVideo   = "http://www.google.com/schemas/sitemap-video/1.1"
 	nsNews    = "http://www.google.com/schemas/sitemap-news/0.9"
 )
+
+// prefixes are the usual names of the extensions' elements.
+var prefixes = map[string]string{nsXHTML: "xhtml", nsImage: "image", nsNews: "news", nsVideo: "video"}
 
 // header begins a file; stylesheet is the address of its XSL, or "".
 func header(stylesheet string, extensions ...string) string {
 	var b strings.Builder
 	b.WriteString(xmlHeader + preamble(stylesheet) + `<urlset xmlns="` + nsSitemap + `"`)
 	for _, ns := range extensions {
-		b.WriteString(` xmlns:` + map[string]string{nsXHTML: "xhtml", nsImage: "image", nsNews: "news"}[ns] + `="` +
-			ns + `"`)
+		b.WriteString(` xmlns:` + prefixes[ns] + `="` + ns + `"`)
 	}
 	b.WriteString(">\n")
 	return b.String()
@@ -96,6 +101,9 @@ func appendEntry(b []byte, e *entry) []byte {
 	}
 	for _, image := range e.images {
 		b = append(appendXML(append(b, "<image:image><image:loc>"...), image), "</image:loc></image:image>"...)
+	}
+	for i := range e.videos {
+		b = appendVideo(b, &e.videos[i])
 	}
 	return append(b, "</url>\n"...)
 }

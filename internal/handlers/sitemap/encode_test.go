@@ -9,6 +9,8 @@ import (
 	"time"
 
 	xmlsitemap "github.com/snabb/sitemap"
+
+	"github.com/cmsjobs/cmsjobs/internal/cms"
 )
 
 func sample(n int) entry {
@@ -22,8 +24,9 @@ func FuzzEntry(f *testing.F) {
 	f.Add("https://cms.example/a?b=1&c=<d>", `T"i't]]>le`)
 	f.Add("\xff\x00\ufffd\ufffe", "\x1b[31m")
 	f.Fuzz(func(t *testing.T, loc, title string) {
-		e := entry{loc: loc, alternates: []alternate{{"en", title}}, images: []string{loc}, news: &news{title: title}}
-		text := header("", nsXHTML, nsImage, nsNews) + string(appendEntry(nil, &e)) + footer
+		e := entry{loc: loc, alternates: []alternate{{"en", title}}, images: []string{loc}, news: &news{title: title},
+			videos: []video{{title: title, thumbnail: loc, description: title, content: loc}}}
+		text := header("", nsXHTML, nsImage, nsNews, nsVideo) + string(appendEntry(nil, &e)) + footer
 		var back struct {
 			URL struct {
 				Loc  string `xml:"loc"`
@@ -31,6 +34,7 @@ func FuzzEntry(f *testing.F) {
 					Href string `xml:"href,attr"`
 				} `xml:"link"`
 				Title string `xml:"news>title"`
+				Video string `xml:"video>title"`
 			} `xml:"url"`
 		}
 		if err := xml.Unmarshal([]byte(text), &back); err != nil {
@@ -55,6 +59,9 @@ func FuzzEntry(f *testing.F) {
 		}
 		if got := back.URL.Title; got != newline.Replace(want(title)) {
 			t.Errorf("title %q became %q, want %q", title, got, want(title))
+		}
+		if got := back.URL.Video; got != newline.Replace(want(title)) {
+			t.Errorf("a video's title %q became %q, want %q", title, got, want(title))
 		}
 	})
 }
@@ -90,4 +97,20 @@ func TestPlainEntriesReadBackBySnabb(t *testing.T) {
 			t.Errorf("%d: %+v", i, u)
 		}
 	}
+}
+
+// FuzzVideos holds that no content of an editor leads to an address that a search
+// engine would refuse, or to a video without a picture.
+func FuzzVideos(f *testing.F) {
+	f.Add(`[media url="https://youtu.be/aqz-KE-bpKQ"][/media]<video src="//h/\x00.mp4">`)
+	f.Add(`[youtube-video]https://www.youtube.com/watch?v=a%22[/youtube-video]<iframe src="https://youtube.com/embed/">`)
+	f.Fuzz(func(t *testing.T, content string) {
+		item := cms.Item{Title: "T", Image: "a.jpg", Content: content}
+		list := videosOf(&item, "https://cms.example", func(p string) string { return "https://cms.example/" + p })
+		for _, v := range list {
+			if badURL(v.thumbnail) != "" || badURL(v.content+v.player) != "" || v.title == "" || v.description == "" {
+				t.Errorf("%+v", v)
+			}
+		}
+	})
 }

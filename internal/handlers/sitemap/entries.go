@@ -22,6 +22,12 @@ func (p *plan) entries(g *group, item *cms.Item, media func(string) string) []en
 	if p.options.News && g.model.Scheduled && item.Title != "" && p.now.Sub(item.Created) < newsAge {
 		first.news = &news{publication: p.publication, language: p.language, title: item.Title, published: item.Created}
 	}
+	if p.options.LLMs {
+		first.title = item.Title
+	}
+	if p.options.Videos {
+		first.videos = videosOf(item, p.links.Root, media)
+	}
 	if len(item.Versions) > 0 {
 		first.alternates = p.alternates(item)
 	}
@@ -79,7 +85,7 @@ func (p *plan) extensions() []string {
 		on bool
 		ns string
 	}{{p.options.Alternates && len(p.links.Languages) > 1, nsXHTML}, {p.options.Images, nsImage},
-		{p.options.News, nsNews}} {
+		{p.options.News, nsNews}, {p.options.Videos, nsVideo}} {
 		if x.on {
 			list = append(list, x.ns)
 		}

@@ -27,11 +27,15 @@ type Options struct {
 	// Images adds each item's picture, Alternates its other languages, News
 	// marks the posts of the last two days for news services.
 	Images, Alternates, News bool
+	// Videos adds the videos that are shown in an item: of YouTube, or files.
+	Videos bool
 	// Publication is the name for News; the site's title when empty.
 	Publication string
 	// Gzip puts a compressed copy beside each file, Stylesheet an XSL that
 	// shows the map to people, Robots the line "Sitemap:" into robots.txt.
 	Gzip, Stylesheet, Robots bool
+	// LLMs writes llms.txt: the names and addresses of the newest content.
+	LLMs bool
 	// KeepNoIndex lists items that the editor keeps out of search engines, as
 	// the CMS itself does.
 	KeepNoIndex bool

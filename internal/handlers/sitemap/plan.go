@@ -21,6 +21,7 @@ type plan struct {
 	links   *cms.Permalinks
 	options Options
 	publication,
+	summary,
 	language string
 	scratch []entry
 }
@@ -60,6 +61,7 @@ func (h *Handler) plan(ctx context.Context) (*plan, error) {
 	p.botble = h.options.Naming == "botble" || h.options.Naming != "plain" && isBotble(settings)
 	p.publication = cmp.Or(h.options.Publication, settings.String("theme-"+settings["theme"]+"-site_title", ""),
 		settings.String("admin_title", ""), h.site.Env["APP_NAME"])
+	p.summary = settings.String("theme-"+settings["theme"]+"-seo_description", "")
 	p.language = settings.String("locale", "en")
 	models, err := h.models(ctx)
 	if err != nil {
@@ -122,8 +124,8 @@ func (p *plan) name(g *group, n, of int) string {
 // query is what a group's entries need of the CMS.
 func (p *plan) query(g *group) cms.ContentQuery {
 	o := p.options
-	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images, Titles: o.News && g.model.Scheduled,
-		Versions: o.Alternates, IDs: g.ids}
+	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images || o.Videos, Titles: o.LLMs || o.News && g.model.Scheduled ||
+		o.Videos, Contents: o.Videos, Versions: o.Alternates, IDs: g.ids}
 }
 
 // Preview is what a map would have of one kind of content.

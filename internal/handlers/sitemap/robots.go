@@ -11,8 +11,9 @@ import (
 
 const (
 	robotsName = "robots.txt"
-	// maxRobots is what search engines read of it (RFC 9309 §2.5).
-	maxRobots = 500 << 10
+	// maxSmall is what search engines read of robots.txt (RFC 9309 §2.5); llms.txt of
+	// ours is smaller.
+	maxSmall = 500 << 10
 	// openRobots is a file that forbids nothing.
 	openRobots = "User-agent: *\nDisallow:\n"
 )
@@ -33,27 +34,28 @@ func (h *Handler) robots(p *plan, listed bool) (err error) {
 		return err
 	}
 	defer root.Close()
-	old, err := readRobots(root)
+	old, err := readSmall(root, robotsName)
 	if err != nil {
 		return err
 	}
 	if text := withSitemap(old, "Sitemap: "+p.links.Root+"/"+indexName, listed); text != old {
-		return writeRobots(root, text)
+		return writeSmall(root, robotsName, text)
 	}
 	return nil
 }
 
-func readRobots(root *os.Root) (string, error) {
-	f, err := root.Open(robotsName)
+// readSmall reads a whole text; "" where there is none.
+func readSmall(root *os.Root, name string) (string, error) {
+	f, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}
 	if err != nil {
 		return "", err
 	}
-	text, err := io.ReadAll(io.LimitReader(f, maxRobots+1))
-	if err == nil && len(text) > maxRobots {
-		err = fmt.Errorf("it has more than %d bytes, and is left alone", maxRobots)
+	text, err := io.ReadAll(io.LimitReader(f, maxSmall+1))
+	if err == nil && len(text) > maxSmall {
+		err = fmt.Errorf("it has more than %d bytes, and is left alone", maxSmall)
 	}
 	return string(text), errors.Join(err, f.Close())
 }
@@ -83,8 +85,9 @@ func withSitemap(text, line string, listed bool) string {
 	return out + "\n" + line + "\n"
 }
 
-func writeRobots(root *os.Root, text string) error {
-	const staged = ".cmsjobs-robots"
+// writeSmall puts a text into place as a whole.
+func writeSmall(root *os.Root, name, text string) error {
+	staged := ".cmsjobs-" + strings.TrimSuffix(name, ".txt")
 	f, err := root.OpenFile(staged, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return err
@@ -93,5 +96,5 @@ func writeRobots(root *os.Root, text string) error {
 	if err := errors.Join(err, readable(f), f.Sync(), f.Close()); err != nil {
 		return errors.Join(err, root.Remove(staged))
 	}
-	return root.Rename(staged, robotsName)
+	return root.Rename(staged, name)
 }

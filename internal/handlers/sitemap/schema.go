@@ -217,6 +217,8 @@ func (in *inspector) extension(c *node, e *listed) {
 		}
 	case c.Name.Space == nsNews && c.Name.Local == "news":
 		in.news(c)
+	case c.Name.Space == nsVideo && c.Name.Local == "video":
+		in.video(c)
 	default:
 		in.fault("the extension %s in %q is not known", c.Name.Local, c.Name.Space)
 	}
@@ -249,6 +251,26 @@ func (in *inspector) news(c *node) {
 	}
 	if _, ok := parseW3C(have["publication_date"]); !ok {
 		in.fault("the news date %q is no date", have["publication_date"])
+	}
+}
+
+func (in *inspector) video(c *node) {
+	have := map[string]string{}
+	for _, child := range c.Children {
+		have[child.Name.Local] = strings.TrimSpace(child.Text)
+	}
+	for _, name := range []string{"thumbnail_loc", "title", "description"} {
+		if have[name] == "" {
+			in.fault("a video without %s", name)
+		}
+	}
+	for _, name := range []string{"thumbnail_loc", "content_loc", "player_loc"} {
+		if reason := badURL(have[name]); have[name] != "" && reason != "" {
+			in.fault("the %s %q of a video %s", name, have[name], reason)
+		}
+	}
+	if have["content_loc"] == "" && have["player_loc"] == "" {
+		in.fault("a video has neither content_loc nor player_loc")
 	}
 }
 

@@ -70,7 +70,7 @@ func (h *Handler) write(ctx context.Context, p *plan, current fingerprint, resul
 	if err != nil {
 		return nil, err
 	}
-	if err := h.robots(p, b.urls > 0); err != nil {
+	if err := errors.Join(h.robots(p, b.urls > 0), h.llms(p, b.texts, b.urls > 0)); err != nil {
 		return nil, err
 	}
 	result.URLs, result.Skipped, result.SkippedRows = b.urls, b.skipped, b.faults
@@ -107,5 +107,5 @@ func (h *Handler) withdraw(ctx context.Context, p *plan) ([]string, error) {
 	if err != nil {
 		return removed, err
 	}
-	return removed, errors.Join(h.robots(p, false), h.forget(ctx))
+	return removed, errors.Join(h.robots(p, false), h.llms(p, nil, false), h.forget(ctx))
 }
