@@ -134,11 +134,11 @@ func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 // the cursor.
 func (c *claim) claimBlocks(ctx context.Context, l *scanCursor) error {
 	for !c.full() {
+		before := len(c.taken)
 		x, more, err := c.nextBlock(ctx, l)
 		if err != nil {
 			return err
 		}
-		before := len(c.taken)
 		passed, err := c.advance(ctx, l, x)
 		if err != nil {
 			return err
