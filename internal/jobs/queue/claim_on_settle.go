@@ -72,7 +72,7 @@ func (l *scanCursor) looksElsewhere(now time.Time) bool {
 
 // simple says that a row is claimed by its state alone.
 func simple(row *tables.Candidate) bool {
-	return row.Policy.Limit == 0 && !row.Policy.Coalesce && row.Fault == nil && !row.Rescued
+	return !row.Policy.Limited() && !row.Policy.Coalesce && row.Fault == nil && !row.Rescued
 }
 
 // nextFrom are the first candidates that a scan cursor's last look left over, as
