@@ -107,6 +107,17 @@ type JobType struct {
 	Backoff     []time.Duration `koanf:"backoff"`
 	Limit       int             `koanf:"limit"`
 	MaxAge      time.Duration   `koanf:"max_age"`
+	Rate        []string        `koanf:"rate"` // as jobs.ParseRate reads them
+}
+
+// Rates are the rates that can be read; check names the others.
+func (k JobType) Rates() (list []jobs.Rate) {
+	for _, text := range k.Rate {
+		if r, err := jobs.ParseRate(text); err == nil {
+			list = append(list, r)
+		}
+	}
+	return list
 }
 
 func checkKinds(kinds map[string]JobType, r *report) {
@@ -116,6 +127,11 @@ func checkKinds(kinds map[string]JobType, r *report) {
 		r.atLeastFor(path+"timeout", k.Timeout, 0)
 		r.atLeast(path+"limit", k.Limit, 0)
 		r.atLeastFor(path+"max_age", k.MaxAge, 0)
+		for _, text := range k.Rate {
+			if _, err := jobs.ParseRate(text); err != nil {
+				r.add(path+"rate", "%v", err)
+			}
+		}
 		for _, wait := range k.Backoff {
 			r.atLeastFor(path+"backoff", wait, 0)
 		}

@@ -24,6 +24,8 @@ type Type struct {
 	Backoff     []time.Duration
 	// Limit is how many run at once in the whole fleet: any number.
 	Limit int
+	// Rates are how many begin in each length of time, in the whole fleet: "10/s", "500/h".
+	Rates []string
 }
 
 // Job is the job that runs.
@@ -42,12 +44,20 @@ type Job struct {
 // form and a check of the payload that are made of P, a struct with JSON names. The
 // tags unit, default, example, choices and required say what Go cannot.
 //
-// It panics when the type has a handler already, or a name that no type can have.
+// It panics when the type has a handler already, a name that no type can have, or a rate
+// that cannot be read.
 // An error makes the job run again later, up to its limit; Permanent errors fail it
 // at once.
 func Handle[P any](w *Worker, t Type, fn func(ctx context.Context, job Job, payload P) error) {
 	t.Queue = cmp.Or(t.Queue, w.options.Queue)
 	policy := jobs.Policy{MaxAttempts: t.MaxAttempts, Timeout: t.Timeout, Limit: t.Limit}
+	for _, text := range t.Rates {
+		rate, err := jobs.ParseRate(text)
+		if err != nil {
+			panic(fmt.Sprintf("worker: the type %q: %v", t.Name, err))
+		}
+		policy.Rates = append(policy.Rates, rate)
+	}
 	if len(t.Backoff) > 0 {
 		policy.Backoff = jobs.Steps(t.Backoff...)
 	}

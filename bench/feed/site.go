@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -111,7 +110,8 @@ func (b bench) latency(ctx context.Context, s scene, site *site) (string, error)
 	if s.source != nil {
 		o.Sources = []feed.Source{s.source(site)}
 	}
-	socket := filepath.Join(site.dir, "php.sock")
+	// beside the sockets of the workers, which get the wake-ups
+	socket := site.dir + ".php"
 	if s.socket {
 		o.Partial = []feed.Source{&feed.Knock{Path: socket}}
 	}

@@ -156,6 +156,9 @@ func override(p jobs.Policy, k config.JobType) jobs.Policy {
 	p.Timeout = cmp.Or(k.Timeout, p.Timeout)
 	p.Limit = cmp.Or(k.Limit, p.Limit)
 	p.MaxAge = cmp.Or(k.MaxAge, p.MaxAge)
+	if len(k.Rate) > 0 {
+		p.Rates = k.Rates()
+	}
 	if len(k.Backoff) > 0 {
 		p.Backoff = jobs.Steps(k.Backoff...)
 	}

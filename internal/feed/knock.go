@@ -18,10 +18,12 @@ type Knock struct {
 }
 
 // The system bounds the path of a socket; a datagram is read to knockBytes. It says
-// "jobs", or "content" with a table and an id.
+// "jobs", or "content" with a table and an id. All else is ignored: where the socket lies
+// among those of the workers, it gets the wake-ups that it causes.
 const (
 	knockPath    = 104
 	knockBytes   = 64
+	knockJobs    = "jobs"
 	knockContent = "content"
 )
 
@@ -60,13 +62,14 @@ func (k *Knock) Run(ctx context.Context, report Told) error {
 			}
 			return fmt.Errorf("listening for PHP: %w", err)
 		}
-		if about, edited := strings.CutPrefix(string(buffer[:n]), knockContent); edited {
+		message := string(buffer[:n])
+		if about, edited := strings.CutPrefix(message, knockContent); edited {
 			if row := strings.Fields(about); len(row) == 2 {
 				report(Edited, Row{row[0], row[1]})
 			} else {
 				report(Edited)
 			}
-		} else {
+		} else if message == knockJobs {
 			report(Inserted)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 )
 
 // The Laravel package notifies of a job when it is committed, neither before nor
@@ -54,7 +55,7 @@ func TestTheLaravelPackageNotifies(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer conn.Close()
-		if _, err := conn.Write([]byte("marker")); err != nil {
+		if _, err := conn.Write([]byte("jobs")); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -101,6 +102,41 @@ func TestASocketThatIsThere(t *testing.T) {
 		t.Errorf("the socket is still there: %v", err)
 	}
 	needs(t, Try(t.Context(), &Knock{Path: "/" + strings.Repeat("x", 200)}, time.Second), "too long")
+}
+
+// A socket among those of the workers gets the wake-ups that its datagrams cause: they
+// cause no more of them.
+func TestASocketAmongThoseOfWorkers(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, "php.sock")
+	h := listen(t, &Knock{Path: path})
+	if n := wake.Call(dir, wake.Jobs, "default") + wake.Call(dir, wake.Jobs, ""); n != 2 {
+		t.Fatalf("%d of 2 wake-ups arrive: this tests nothing", n)
+	}
+	conn, err := net.Dial("unixgram", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	for _, message := range []string{"jobs", "content"} { // they keep their order
+		if _, err := conn.Write([]byte(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for said := 0; ; said++ {
+		select {
+		case r := <-h:
+			if r == Inserted {
+				continue
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatal("the last datagram does not arrive")
+		}
+		if said != 1 {
+			t.Errorf("%d datagrams are taken for news of jobs, want PHP's alone", said)
+		}
+		return
+	}
 }
 
 // A socket that works slows no looks down: programs without the package send nothing.

@@ -38,6 +38,8 @@ type Policy struct {
 	// Limit is how many jobs of the type may run at once in the whole fleet;
 	// 0 means as many as there are slots.
 	Limit int
+	// Rates are how many jobs of the type may begin in each length of time; all hold.
+	Rates []Rate
 	// Coalesce makes one run stand for all waiting jobs of the type whose data
 	// is equal and that are due.
 	Coalesce bool
@@ -58,6 +60,9 @@ func DefaultPolicy() Policy {
 		Backoff:     Exponential(60*time.Second, time.Hour),
 	}
 }
+
+// Limited says that a job needs a permit of the fleet to begin.
+func (p Policy) Limited() bool { return p.Limit > 0 || len(p.Rates) > 0 }
 
 // Attempts is how often a job may start whose row says so itself: rows come from
 // others and narrow the type's limit only. What is not above 0 says nothing.

@@ -19,6 +19,8 @@ type TypeView struct {
 	MaxAttempts int      `json:"max_attempts"`
 	TimeoutMS   int64    `json:"timeout_ms"`
 	Limit       int      `json:"limit"` // at once in the fleet; 0 is any number
+	// Rates are how many begin in a length of time: "10/s", "500/h".
+	Rates []string `json:"rates,omitempty"`
 	// Example is a payload.
 	Example json.RawMessage `json:"example"`
 	// Schema is the payload's JSON Schema, with the units and synonyms of fields as
@@ -40,15 +42,22 @@ func Types(registry *jobs.Registry, queue string, all bool) []TypeView {
 		views = append(views, TypeView{Name: e.Type, Aliases: registry.Aliases(name),
 			About: texts.Of("en", e.Type, texts.About),
 			Queue: cmp.Or(e.Queue, queue), MaxAttempts: e.Policy.MaxAttempts,
-			TimeoutMS: e.Policy.Timeout.Milliseconds(), Limit: e.Policy.Limit, Example: e.Schema.Example(),
-			Schema: schemaOf(e)})
+			TimeoutMS: e.Policy.Timeout.Milliseconds(), Limit: e.Policy.Limit, Rates: ratesOf(e.Policy),
+			Example: e.Schema.Example(), Schema: schemaOf(e)})
 	}
 	for _, e := range registry.Elsewhere() {
 		views = append(views, TypeView{Name: e.Type, About: e.Title, Queue: cmp.Or(e.Queue, queue),
 			MaxAttempts: e.Policy.MaxAttempts, TimeoutMS: e.Policy.Timeout.Milliseconds(), Limit: e.Policy.Limit,
-			Example: e.Schema.Example(), Schema: schemaOf(e), Elsewhere: true})
+			Rates: ratesOf(e.Policy), Example: e.Schema.Example(), Schema: schemaOf(e), Elsewhere: true})
 	}
 	return views
+}
+
+func ratesOf(p jobs.Policy) (list []string) {
+	for _, r := range p.Rates {
+		list = append(list, r.String())
+	}
+	return list
 }
 
 // schemaOf is the JSON Schema of a type's payload.

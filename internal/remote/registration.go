@@ -36,6 +36,8 @@ type Type struct {
 	Backoff     []time.Duration
 	// Limit is how many may run at once in the whole fleet; 0 is any number.
 	Limit int
+	// Rates are how many may begin in each length of time, as jobs.ParseRate reads them.
+	Rates []string
 }
 
 // The bounds of a registration.
@@ -107,6 +109,14 @@ func (t Type) check() error {
 			return invalid("a step of the backoff of %s is from 0 seconds to a day", t.Name)
 		}
 	}
+	if len(t.Rates) > 10 {
+		return invalid("rate of %s has at most 10 entries", t.Name)
+	}
+	for _, text := range t.Rates {
+		if _, err := jobs.ParseRate(jobs.PlainText(text, 60)); err != nil {
+			return invalid("rate of %s: %v", t.Name, err)
+		}
+	}
 	_, err := t.announced().Entry()
 	return err
 }
@@ -114,6 +124,11 @@ func (t Type) check() error {
 // announced is the type as other processes see it.
 func (t Type) announced() announce.Type {
 	p := jobs.Policy{MaxAttempts: t.MaxAttempts, Timeout: t.Timeout, Limit: t.Limit}
+	for _, text := range t.Rates {
+		if r, err := jobs.ParseRate(text); err == nil { // check refuses the others
+			p.Rates = append(p.Rates, r)
+		}
+	}
 	if len(t.Backoff) > 0 {
 		p.Backoff = jobs.Steps(t.Backoff...)
 	}

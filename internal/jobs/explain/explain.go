@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
@@ -45,7 +46,7 @@ type Snapshot struct {
 // Reason is one thing that holds the job back.
 type Reason struct {
 	// Code is stable: foreign, php, unreadable, unknown_kind, disabled, ended, running, stalled,
-	// not_due, retrying, paused, no_worker, no_worker_kind, kind_limit, breaker,
+	// not_due, retrying, paused, no_worker, no_worker_kind, kind_limit, rate, breaker,
 	// busy, behind, ready.
 	Code string `json:"code"`
 	Text string `json:"text"`
@@ -159,7 +160,19 @@ func gates(s Snapshot) []Reason {
 		reasons = append(reasons, reason("kind_limit", time.Time{}, "At most %d of %s may run at once, and %d do.",
 			limit, s.Job.Type, s.Running))
 	}
+	if len(s.Policy.Rates) > 0 {
+		reasons = append(reasons, reason("rate", time.Time{}, "Jobs of %s begin at the rate %s. What is above it waits.",
+			s.Job.Type, rates(s.Policy.Rates)))
+	}
 	return reasons
+}
+
+func rates(list []jobs.Rate) string {
+	var texts []string
+	for _, r := range list {
+		texts = append(texts, r.String())
+	}
+	return strings.Join(texts, ", ")
 }
 
 // HeldBy is the name of the dependency that a waiting job was released for,

@@ -103,32 +103,45 @@ func (s *Store) PruneCursors(ctx context.Context, age time.Duration) error {
 // Then it tries to claim what it has read: the compare-and-set sees what is taken.
 const blockTries = 8
 
-// nextBlock takes the next candidates for this process alone. more says that rows
-// may stand behind them.
+// nextBlock takes the next candidates for this process alone, and claims the first of
+// them where one statement can. x has the others; more says that rows may stand behind
+// them.
 func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
-	var from, to tables.RowPosition
+	m := cursorMove{name: l.name}
+	var read prefetched
 	for try, moved := 1, false; !moved; try++ {
 		var last int64
-		if from, last, err = c.s.readCursor(ctx, l); err != nil {
+		if m.from, last, err = c.s.readCursor(ctx, l); err != nil {
 			return prefetched{}, false, err
 		}
-		l.sight(from, c.s.tables.Options.Clock())
-		if last != 0 && last <= from.ID {
+		l.sight(m.from, c.s.tables.Options.Clock())
+		if last != 0 && last <= m.from.ID {
 			return prefetched{}, false, nil // nothing is behind it
 		}
-		if x, to, more, err = c.readBlock(ctx, l, from, last); err != nil {
+		if read, m.to, more, err = c.readBlock(ctx, l, m.from, last); err != nil {
 			return prefetched{}, false, err
 		}
-		if moved, err = c.s.moveCursor(ctx, l, from, to); err != nil {
-			return prefetched{}, false, fmt.Errorf("taking a block of jobs: %w", err)
+		x = read
+		if before := len(c.taken); try == 1 { // in vain, another has the rows, or a lock on them: the cursor goes first
+			if x, moved, err = c.takeBlock(ctx, l, m, read); err != nil {
+				return prefetched{}, false, err
+			}
+			if !moved && len(c.taken) > before {
+				return prefetched{}, true, nil // what was not claimed is another's
+			}
+		}
+		if !moved {
+			if moved, err = c.s.moveCursor(ctx, c.s.tables.OwnDB, m); err != nil {
+				return prefetched{}, false, fmt.Errorf("taking a block of jobs: %w", err)
+			}
 		}
 		if try == blockTries {
 			break
 		}
 	}
-	l.blockEnd = to
-	l.sight(to, c.s.tables.Options.Clock())
-	return x, more, c.noteMissing(ctx, l, from, to, x.rows)
+	l.blockEnd = m.to
+	l.sight(m.to, c.s.tables.Options.Clock())
+	return x, more, c.noteMissing(ctx, l, m, read.rows)
 }
 
 // readBlock reads candidates behind from, up to the queue's last row, and says up to
@@ -199,12 +212,12 @@ func (s *Store) readCursor(ctx context.Context, l *scanCursor) (pos tables.RowPo
 }
 
 // moveCursor moves the fleet's cursor, if it is still where it was.
-func (s *Store) moveCursor(ctx context.Context, l *scanCursor, from, to tables.RowPosition) (moved bool, err error) {
-	if from == to {
+func (s *Store) moveCursor(ctx context.Context, q tables.Tx, m cursorMove) (moved bool, err error) {
+	if m.from == m.to {
 		return true, nil
 	}
-	n, err := s.tables.Exec(ctx, s.tables.OwnDB, "UPDATE cmsjobs_cursors SET at = ?, id = ? WHERE name = ? AND at = ? "+
-		"AND id = ?", to.At, to.ID, l.name, from.At, from.ID)
+	statement, args := m.statement()
+	n, err := s.tables.Exec(ctx, q, statement, args...)
 	return n == 1, err
 }
 
@@ -217,7 +230,7 @@ func (c *claim) returnBlock(ctx context.Context, l *scanCursor) error {
 	before := c.s.positionOf(l.fromHead.rows[0])
 	before.ID--
 	l.fromHead = prefetched{}
-	if _, err := c.s.moveCursor(ctx, l, l.blockEnd, before); err != nil {
+	if _, err := c.s.moveCursor(ctx, c.s.tables.OwnDB, cursorMove{l.name, l.blockEnd, before}); err != nil {
 		return fmt.Errorf("returning a block of jobs: %w", err)
 	}
 	l.exhausted = false
@@ -251,7 +264,7 @@ func (c *claim) readAgain(ctx context.Context, l *scanCursor, x prefetched) (bac
 func (c *claim) setBack(ctx context.Context, l *scanCursor, to tables.RowPosition) error {
 	from, _, err := c.s.readCursor(ctx, l)
 	if err == nil && c.s.isBefore(to, from) {
-		_, err = c.s.moveCursor(ctx, l, from, to)
+		_, err = c.s.moveCursor(ctx, c.s.tables.OwnDB, cursorMove{l.name, from, to})
 	}
 	if err != nil {
 		return fmt.Errorf("reading jobs again: %w", err)
@@ -301,8 +314,8 @@ var missingTries = [...]time.Duration{20 * time.Millisecond, 80 * time.Milliseco
 const maxMissing = 512
 
 // noteMissing remembers the numbers between two positions that no row has.
-func (c *claim) noteMissing(ctx context.Context, l *scanCursor, from, to tables.RowPosition,
-	rows []*tables.Candidate) error {
+func (c *claim) noteMissing(ctx context.Context, l *scanCursor, m cursorMove, rows []*tables.Candidate) error {
+	from, to := m.from, m.to
 	if c.s.tables.OrderedByTime() || from.ID == 0 || to.ID-from.ID <= int64(len(rows)) {
 		return nil
 	}

@@ -27,6 +27,7 @@ func TestFaultsOfTheCursor(t *testing.T) {
 		{"a process stops while it takes a block", processStopsInABlock},
 		{"the move of the cursor has no answer", moveWithoutAnswer},
 		{"PHP takes a row of a block", phpTakesARow},
+		{"PHP takes a row while it is claimed", phpTakesARowMeanwhile},
 		{"a transaction of ten minutes", commitAfterTenMinutes},
 	}
 	for _, engine := range jobstest.Engines() {
@@ -248,6 +249,48 @@ func phpTakesARow(t *testing.T, f *fixture) {
 	next = append(next, f.claimsOf(f.Store, 3)...)
 	if len(next) != 2 {
 		t.Errorf("%d jobs are claimed, want the two that PHP has not", len(next))
+	}
+}
+
+// PHP commits its claim of a row while a block with this row waits for its lock: the
+// others of the block are claimed, once each, and the next job stands behind them.
+func phpTakesARowMeanwhile(t *testing.T, f *fixture) {
+	if f.Variant.Engine == jobstest.SQLite || f.Variant.Layout == tables.Extended {
+		t.Skip("it has one writer, or PHP does not know the layout")
+	}
+	f.MustEnqueue(numbered(1)...)
+	f.claimsOf(f.Store, 2)
+	f.noRescan(f.Store)
+	receipts := f.MustEnqueue(numbered(3)...)
+	php := f.DB.MustBegin()
+	defer php.Rollback() //nolint:errcheck // it is committed in the end
+	php.MustExec(fmt.Sprintf("UPDATE jobs SET attempts = 1, reserved_at = %d WHERE id = %d", time.Now().Unix(),
+		receipts[1].ID))
+	before, claimed := f.tables.Statements(), make(chan []jobs.Claimed, 1)
+	go func() {
+		ask := askOne
+		ask.Limit = 3
+		got, err := f.Claim(bg, ask)
+		if err != nil {
+			t.Error(err)
+		}
+		claimed <- got
+	}()
+	for end := time.Now().Add(10 * time.Second); f.tables.Statements() < before+3; time.Sleep(time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatal("the claim does not come to its write")
+		}
+	}
+	if err := php.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	got, once := <-claimed, seen{}
+	once.note(t, got)
+	f.noRescan(f.Store)
+	f.MustEnqueue(numbered(1)...)
+	once.note(t, f.claimsOf(f.Store, 3))
+	if len(got) != 2 || len(once) != 3 || once[receipts[1].ID] != 0 {
+		t.Errorf("%d of 2 jobs are claimed beside PHP's, then %v", len(got), once)
 	}
 }
 

@@ -53,6 +53,43 @@ func TestABlockIsOneProcesss(t *testing.T) {
 	})
 }
 
+// A job that comes to an idle queue costs one commit, and one statement beside those
+// that find it. SQLite counts BEGIN, two changes and COMMIT.
+func TestAnIdleClaimIsOneCommit(t *testing.T) {
+	for _, v := range variants() {
+		if v.Wall {
+			continue
+		}
+		t.Run(v.String(), func(t *testing.T) {
+			f := openFixture(t, v, v.Database(t))
+			l := f.losingStore()
+			l.cursor = true
+			f.MustEnqueue(numbered(1)...)
+			f.claimsOf(f.Store, 1) // makes the cursor's row
+			for _, list := range [][]jobs.Spec{numbered(1), numbered(5)} {
+				f.claimsOf(f.Store, 1)
+				f.noRescan(f.Store)
+				f.classesOf("default").expired = f.tables.Options.Clock().Add(time.Hour)
+				f.MustEnqueue(list...)
+				statements, writes := f.tables.Statements(), l.writes.Load()
+				got := f.claimsOf(f.Store, len(list))
+				statements, writes = f.tables.Statements()-statements, l.writes.Load()-writes
+				most := int64(3)
+				if v.Engine == jobstest.SQLite {
+					most = 6
+				}
+				if v.Layout == tables.Extended { // which priorities wait?
+					most++
+				}
+				if len(got) != len(list) || writes != 1 || statements > most {
+					t.Errorf("%d of %d jobs are claimed with %d commits, want 1, and %d statements, want at most %d",
+						len(got), len(list), writes, statements, most)
+				}
+			}
+		})
+	}
+}
+
 // What another process has in its block is not taken by a rescan.
 func TestARescanLeavesBlocksAlone(t *testing.T) {
 	stockTables(t, func(t *testing.T, f *fixture) {

@@ -134,11 +134,11 @@ func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 // the cursor.
 func (c *claim) claimBlocks(ctx context.Context, l *scanCursor) error {
 	for !c.full() {
+		before := len(c.taken)
 		x, more, err := c.nextBlock(ctx, l)
 		if err != nil {
 			return err
 		}
-		before := len(c.taken)
 		passed, err := c.advance(ctx, l, x)
 		if err != nil {
 			return err
@@ -208,11 +208,9 @@ func (c *claim) deferred(ctx context.Context) error {
 		if !ok || c.want() <= 0 {
 			continue
 		}
-		used, err := c.s.permitsInUse(ctx, jobType)
-		if err != nil {
+		if free, err := c.free(ctx, jobType, entry.Policy); err != nil {
 			return err
-		}
-		if c.freePermits[jobType] = entry.Policy.Limit - used; c.freePermits[jobType] <= 0 {
+		} else if !free {
 			continue
 		}
 		delete(c.s.deferred, jobType)

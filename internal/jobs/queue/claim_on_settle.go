@@ -72,31 +72,36 @@ func (l *scanCursor) looksElsewhere(now time.Time) bool {
 
 // simple says that a row is claimed by its state alone.
 func simple(row *tables.Candidate) bool {
-	return row.Policy.Limit == 0 && !row.Policy.Coalesce && row.Fault == nil && !row.Rescued
+	return !row.Policy.Limited() && !row.Policy.Coalesce && row.Fault == nil && !row.Rescued
 }
 
 // nextFrom are the first candidates that a scan cursor's last look left over, as
 // many as one statement can claim without a further question.
 func (s *Store) nextFrom(l *scanCursor, r jobs.ClaimRequest) *next {
 	n := &next{claim: s.newClaim(r), cursor: l}
-	x := n.takePrefetched(&l.fromHead)
-	n.block = x
-	passed := 0
-	for limit := min(r.Limit, s.tables.MaxBatch); passed < len(x.rows) && len(n.rows) < limit; passed++ {
+	n.block = n.takePrefetched(&l.fromHead)
+	l.fromHead = n.block.without(n.choose(n.block, min(r.Limit, s.tables.MaxBatch)))
+	if n.chosen = n.rows; len(n.rows) == 0 {
+		return nil
+	}
+	return n
+}
+
+// choose picks the first rows that one statement can claim, at most limit, past those
+// of other programs. passed is how many candidates it is done with.
+func (n *next) choose(x prefetched, limit int) (passed int) {
+	for ; passed < len(x.rows) && len(n.rows) < limit; passed++ {
 		row := x.rows[passed]
-		if s.tables.Claimable(l.queue, row) {
-			if !simple(row) || n.tooEarly(row, len(n.rows)) || len(n.rows) > 0 && stateOf(row) != stateOf(n.rows[0]) {
+		if n.s.tables.Claimable(n.cursor.queue, row) {
+			if !simple(row) || n.tooEarly(row, len(n.taken)+len(n.rows)) ||
+				len(n.rows) > 0 && stateOf(row) != stateOf(n.rows[0]) {
 				break
 			}
 			n.rows = append(n.rows, row)
 		}
 	}
-	l.fromHead = x.without(passed)
-	if n.chosen = n.rows; len(n.rows) == 0 {
-		return nil
-	}
-	n.until = s.tables.LeaseMark(x.now, int64(r.Lease.Seconds()))
-	return n
+	n.until = n.s.tables.LeaseMark(x.now, int64(n.r.Lease.Seconds()))
+	return passed
 }
 
 // putBack keeps what the claim did not get for the next claim.

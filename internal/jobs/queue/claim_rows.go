@@ -112,7 +112,7 @@ func (s *Store) claimCompareAndSet(ctx context.Context, c *claim, rows []*tables
 // claimBatch is one all-or-nothing transaction of claimCompareAndSet.
 func (s *Store) claimBatch(ctx context.Context, c *claim, rows []*tables.Candidate, until int64,
 	got map[int64]bool) error {
-	if len(rows) == 1 && rows[0].Policy.Limit == 0 && !rows[0].Rescued {
+	if len(rows) == 1 && !rows[0].Policy.Limited() && !rows[0].Rescued {
 		err := s.compareAndSet(ctx, s.tables.DB, rows, until, c.token)
 		if database.Classify(err) == database.RetryTransaction {
 			return errContended // a deadlock undid it: the other claimer has the row

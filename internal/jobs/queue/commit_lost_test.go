@@ -40,6 +40,7 @@ type losing struct {
 	next atomic.Int32
 	// cursor says that a move of the fleet's cursor is such a write, too.
 	cursor bool
+	writes atomic.Int32 // how many there were
 }
 
 func (l *losing) Driver() driver.Driver { return l.of }
@@ -60,6 +61,7 @@ func (l *losing) Connect(ctx context.Context) (driver.Conn, error) {
 
 // write does a write that lasts, or not.
 func (l *losing) write(do func() error) error {
+	l.writes.Add(1)
 	switch fate(l.next.Load()) {
 	case undone:
 		l.next.Store(int32(heard))

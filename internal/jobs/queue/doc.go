@@ -10,8 +10,9 @@
 //
 // Where things are: enqueue*.go insert. claim.go goes through queues and scan
 // cursors; scan_cursor.go, rescan.go and pending.go say where it looks;
-// claim_candidates.go chooses rows; permits.go and coalesce.go leave rows out or
-// let one run stand for many; claim_rows.go takes them. renew.go keeps leases.
+// block.go reads a block behind the cursor, block_take.go moves the cursor and takes its
+// first rows; claim_candidates.go chooses rows, and what one run stands for; permits.go
+// leaves rows out; claim_rows.go takes them. renew.go keeps leases.
 // settle.go writes ends, by one statement (settle_plain.go) or a transaction
 // (settle_changes.go). in_doubt.go and settle_in_doubt.go remember what got no
 // answer. store.go holds all state.

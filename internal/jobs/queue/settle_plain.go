@@ -217,16 +217,8 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	}
 	s.tables.Asked.Add(1)
 	found, err := s.packets.Send(ctx, s.tables.DB, append(statements, "COMMIT"), args)
-	switch {
-	case errors.Is(err, database.ErrShortPacket):
-		return nil, errShort
-	case errors.Is(err, database.ErrUnsent):
-		if errors.Is(err, database.ErrNoPackets) {
-			s.oneStatement.Store(false)
-		}
-		return nil, errors.Join(errRefused, err)
-	case err != nil:
-		return nil, s.understood(err)
+	if err != nil {
+		return nil, s.unsent(err)
 	}
 	if taken > 0 && found[taken] > 0 {
 		x.next.wonAll()

@@ -67,7 +67,7 @@ func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
 		t.Fatal(err)
 	}
 	asked, made := f.tables.Statements(), make(chan error, 1)
-	go func() { made <- f.ensurePermits(ctx, tablestest.Limited.Name, 2) }()
+	go func() { made <- f.ensurePermits(ctx, permitSet{name: tablestest.Limited.Name, size: 2}) }()
 	for f.tables.Statements() == asked {
 		runtime.Gosched()
 	}

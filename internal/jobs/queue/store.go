@@ -181,7 +181,7 @@ type claim struct {
 	s           *Store
 	r           jobs.ClaimRequest
 	token       string
-	freePermits map[string]int // permits that a limited type has left, read once
+	freePermits map[string]int // permits that are left of each set, read once
 	taken       []jobs.Claimed
 	pages       int
 	absorbed    map[int64]bool // rows that were taken as duplicates

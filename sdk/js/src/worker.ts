@@ -19,6 +19,8 @@ export interface WorkerType {
   backoff?: number[];
   /** how many run at once in the whole fleet */
   limit?: number;
+  /** how many begin in each length of time, in the whole fleet: ["10/s", "500/h"] */
+  rate?: string[];
 }
 
 export interface WorkerOptions extends JobsOptions {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -12,8 +13,10 @@ import (
 
 // The types that Registry knows.
 var (
-	Plain    = jobs.Kind[json.RawMessage]{Name: "test.plain"}
-	Limited  = jobs.Kind[json.RawMessage]{Name: "test.limited", Policy: jobs.Policy{Limit: 2}}
+	Plain   = jobs.Kind[json.RawMessage]{Name: "test.plain"}
+	Limited = jobs.Kind[json.RawMessage]{Name: "test.limited", Policy: jobs.Policy{Limit: 2}}
+	Rated   = jobs.Kind[json.RawMessage]{Name: "test.rated", Policy: jobs.Policy{Limit: 4, Rates: []jobs.Rate{
+		{Starts: 3, Per: 10 * time.Second}, {Starts: 5, Per: time.Minute}}}}
 	Often    = jobs.Kind[json.RawMessage]{Name: "test.often", Policy: jobs.Policy{MaxAttempts: 100_000}}
 	Coalesce = jobs.Kind[json.RawMessage]{Name: "test.coalesce", Policy: jobs.Policy{Coalesce: true}}
 )
@@ -22,7 +25,7 @@ var (
 func Registry() *jobs.Registry {
 	r := jobs.NewRegistry()
 	nothing := func(context.Context, jobs.Job, json.RawMessage) error { return nil }
-	for _, k := range []jobs.Kind[json.RawMessage]{Plain, Limited, Often, Coalesce} {
+	for _, k := range []jobs.Kind[json.RawMessage]{Plain, Limited, Rated, Often, Coalesce} {
 		jobs.Handle(r, k, nothing)
 	}
 	return r

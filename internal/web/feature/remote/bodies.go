@@ -28,6 +28,7 @@ type WorkerType struct {
 	Timeout     int             `json:"timeout,omitempty"`      // of a run, 300 if absent
 	Backoff     []int           `json:"backoff,omitempty"`      // waits after failed attempts
 	Limit       int             `json:"limit,omitempty"`        // at once in the whole fleet
+	Rate        []string        `json:"rate,omitempty"`         // begun in each length of time: "10/s"
 }
 
 func (r WorkerRegistration) registration(allowed []string) remote.Registration {
@@ -35,7 +36,7 @@ func (r WorkerRegistration) registration(allowed []string) remote.Registration {
 		Allowed: allowed}
 	for _, t := range r.Types {
 		one := remote.Type{Name: t.Type, Title: t.Title, Queue: t.Queue, Schema: t.Schema, MaxAttempts: t.MaxAttempts,
-			Timeout: seconds(t.Timeout), Limit: t.Limit}
+			Timeout: seconds(t.Timeout), Limit: t.Limit, Rates: t.Rate}
 		for _, wait := range t.Backoff {
 			one.Backoff = append(one.Backoff, seconds(wait))
 		}
