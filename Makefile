@@ -40,10 +40,11 @@ grammar: ## does a parser of MySQL 5.7 and 8.0 read every statement that we send
 	cd deploy/grammar && go vet ./... && go test ./...
 
 # The packages that speak to the CMS's database.
-CORPUS := ./internal/jobs/... ./internal/cms ./internal/handlers/... ./internal/web/access ./internal/cli ./cmd/...
+# make corpus CORPUS=./internal/feed/... KEEP=-keep adds those of some packages only.
+CORPUS := ./internal/jobs/... ./internal/feed/... ./internal/cms ./internal/handlers/... ./internal/web/access ./internal/cli ./cmd/...
 corpus: ## record deploy/grammar/corpus.txt again: the tests' statements on MySQL (15 min)
 	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
-		CMSJOBS_TEST_MYSQL_LOGS=$$dir go test -count=1 -run '/mysql|MySQL' $(CORPUS); cd deploy/grammar && go run . -record $$dir
+		CMSJOBS_TEST_MYSQL_LOGS=$$dir go test -count=1 -run '/mysql|MySQL' $(CORPUS); cd deploy/grammar && go run . $(KEEP) -record $$dir
 
 lint: ## golangci-lint, by .golangci.yml
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run $(PACKAGES)

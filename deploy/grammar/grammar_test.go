@@ -72,6 +72,10 @@ func TestReadingAGeneralLog(t *testing.T) {
 		"2026-11-21T20:00:00.100000Z\t  9 Query\tSELECT 1,\n  'a''b', t_0123456789abcdef0123.x\n" +
 		"2026-11-21T20:00:00.200000Z\t  9 Prepare\tSELECT ?\n" +
 		"2026-11-21T20:00:00.300000Z\t  9 Execute\tINSERT INTO t VALUES (1,'x',NULL),(2,'y',NULL)\n" +
+		"2026-11-21T20:00:00.350000Z\t  9 Query\tSELECT 2\n" +
+		"2026-11-21T20:00:00.360000Z\t  9 Binlog Dump\tLog: 'log.000001'  Pos: 4\n" +
+		"2026-11-21T20:00:00.370000Z\t  9 Query\tSELECT b\n" +
+		"/usr/sbin/mysqld, Version: 9.7.4 (Test). started with:\nTcp port: 1  Unix socket: x\n" +
 		"2026-11-21T20:00:00.400000Z\t  9 Quit\t\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -80,9 +84,33 @@ func TestReadingAGeneralLog(t *testing.T) {
 	if err := readLog(file, func(s string) { got = append(got, normalised(s)) }); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"SELECT 1, 's', t_db.x", "INSERT INTO t VALUES (1)"}
+	want := []string{"SELECT 1, 's', t_db.x", "INSERT INTO t VALUES (1)", "SELECT 1", "SELECT b"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestRecordingKeepsWhatOtherPackagesSent(t *testing.T) {
+	dir := t.TempDir()
+	to := filepath.Join(dir, "corpus.txt")
+	write := func(file, text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(to, "SELECT 1\nSELECT a\n")
+	write(filepath.Join(dir, "x.log"), "2026-11-21T20:00:00.100000Z\t  9 Query\tSELECT b\n")
+	for _, c := range []struct {
+		keep bool
+		want string
+	}{{true, "SELECT 1\nSELECT a\nSELECT b\n"}, {false, "SELECT b\n"}} {
+		if err := record(dir, to, c.keep); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := os.ReadFile(to); err != nil || string(got) != c.want {
+			t.Errorf("keep %t: %q (%v)", c.keep, got, err)
+		}
 	}
 }
 

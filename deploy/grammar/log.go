@@ -15,8 +15,10 @@ const maxStatement = 60_000
 
 // entry is the head of an entry of MySQL's general log. What a statement says
 // further stands in the lines that follow.
-var entry = regexp.MustCompile(
-	`^\d{4}-\d\d-\d\dT\S+\s+\d+ (Query|Execute|Prepare|Connect|Quit|Init DB|Close stmt|Reset stmt|Statistics|Ping|Field List)(?:\t(.*))?$`)
+var entry = regexp.MustCompile(`^\d{4}-\d\d-\d\dT\S+\s+\d+ ([A-Z][A-Za-z ]*)(?:\t(.*))?$`)
+
+// startOfServer is the line that a server which starts again writes.
+var startOfServer = regexp.MustCompile(`, Version: .* started with:$`)
 
 // readLog calls with for each statement that a server was asked to run.
 func readLog(file string, with func(statement string)) error {
@@ -36,13 +38,19 @@ func readLog(file string, with func(statement string)) error {
 	r := bufio.NewReaderSize(f, 1<<20)
 	for {
 		line, err := r.ReadString('\n')
-		if head := entry.FindStringSubmatch(strings.TrimSuffix(line, "\n")); head != nil {
+		line = strings.TrimSuffix(line, "\n")
+		head := entry.FindStringSubmatch(line)
+		switch {
+		case head != nil:
 			end()
 			if open = head[1] == "Query" || head[1] == "Execute"; open {
 				now.WriteString(head[2])
 			}
-		} else if open && now.Len() < maxStatement {
-			now.WriteString("\n" + strings.TrimSuffix(line, "\n"))
+		case startOfServer.MatchString(line):
+			end()
+			open = false
+		case open && now.Len() < maxStatement:
+			now.WriteString("\n" + line)
 		}
 		if errors.Is(err, io.EOF) {
 			end()
@@ -79,9 +87,10 @@ var (
 	ours    = regexp.MustCompile(`(?i)cmsjobs_|\bjobs\b|\bfailed_jobs\b|\bCREATE DATABASE\b|\bDROP DATABASE\b`)
 )
 
-// kept says whether a statement belongs into the corpus.
+// kept says whether a statement belongs into the corpus. Comments with a version
+// are in those of mysqldump, which may back up the database.
 func kept(statement string) bool {
-	return statement != "" && (!foreign.MatchString(statement) || ours.MatchString(statement) && statement[0] != '/' &&
+	return statement != "" && !strings.Contains(statement, "/*!") && (!foreign.MatchString(statement) || ours.MatchString(statement) && statement[0] != '/' &&
 		statement[0] != '-')
 }
 

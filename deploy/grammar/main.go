@@ -8,24 +8,36 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 func main() {
 	logs := flag.String("record", "", "a folder with general logs of MySQL servers (*.log) to make corpus.txt from")
+	keep := flag.Bool("keep", false, "with -record, keep what corpus.txt has: the logs are of some packages only")
 	flag.Parse()
-	if err := record(*logs, "corpus.txt"); err != nil {
+	if err := record(*logs, "corpus.txt", *keep); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// record writes the distinct statements of all logs in a folder.
-func record(dir, to string) error {
+// record writes the distinct statements of all logs in a folder, and with keep
+// those that are there already.
+func record(dir, to string, keep bool) error {
 	files, err := filepath.Glob(filepath.Join(dir, "*.log"))
 	if err != nil || len(files) == 0 {
 		return fmt.Errorf("no logs in %q: run make corpus (%w)", dir, err)
 	}
 	statements := map[string]bool{}
+	if keep {
+		before, err := os.ReadFile(to)
+		if err != nil {
+			return fmt.Errorf("reading what was recorded: %w", err)
+		}
+		for line := range strings.Lines(string(before)) {
+			statements[strings.TrimSuffix(line, "\n")] = true
+		}
+	}
 	for _, file := range files {
 		if err := readLog(file, func(statement string) {
 			if s := normalised(statement); kept(s) {

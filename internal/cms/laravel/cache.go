@@ -85,8 +85,7 @@ func (c *Config) cachePrefixes(store string) (prefixes []string, known bool) {
 	if set, is := c.env["CACHE_PREFIX"]; is {
 		return []string{set}, true
 	}
-	underscored, dashed := c.appSlugs()
-	return []string{underscored + "_cache_", dashed + "-cache-", underscored + "_cache"}, false
+	return c.guesses("_cache_", "-cache-", "_cache"), false
 }
 
 // redisPrefixes put the connection's prefix before the cache's. Up to Laravel
@@ -119,8 +118,7 @@ func (c *Config) redisConnectionPrefixes(connection string) (prefixes []string, 
 	if set, is := c.env["REDIS_PREFIX"]; is {
 		return []string{set}, true
 	}
-	underscored, dashed := c.appSlugs()
-	return []string{underscored + "_database_", dashed + "-database-"}, false
+	return c.guesses("_database_", "-database-"), false
 }
 
 func (c *Config) redis(connection string) RedisServer {
@@ -135,13 +133,19 @@ func (c *Config) redis(connection string) RedisServer {
 	}
 }
 
-// appSlugs are the site's name as the skeletons' prefixes have had it.
-func (c *Config) appSlugs() (underscored, dashed string) {
+// guesses are the site's name and each ending, as the skeletons' prefixes have
+// had them. An ending begins with what stands between the name's words.
+func (c *Config) guesses(endings ...string) (all []string) {
 	name, set := c.env["APP_NAME"]
 	if !set {
 		name = "laravel"
 	}
-	return Slug(name, "_"), Slug(name, "-")
+	for _, leftFirst := range []bool{c.leftFirst, !c.leftFirst} {
+		for _, ending := range endings {
+			all = append(all, slug(name, ending[:1], leftFirst)+ending)
+		}
+	}
+	return unique(all)
 }
 
 // envOr is a variable's value, or fallback where it is missing or empty.

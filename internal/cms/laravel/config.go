@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strconv"
+	"strings"
 )
 
 // maxFile bounds how much is read of one file.
@@ -21,6 +22,8 @@ type Config struct {
 	files map[string]node
 	// Major is Laravel's major version; 0 where vendor does not tell it.
 	Major int
+	// leftFirst says how the application's portable-ascii replaces (see ascii).
+	leftFirst bool
 }
 
 // Where Laravel looks for one config file: what "config:cache" left stands
@@ -30,9 +33,14 @@ const (
 	ownConfig       = "config/"
 	frameworkConfig = "vendor/laravel/framework/config/"
 	versionFile     = "vendor/laravel/framework/src/Illuminate/Foundation/Application.php"
+	asciiFile       = "vendor/voku/portable-ascii/src/voku/helper/ASCII.php"
 )
 
 var version = regexp.MustCompile(`const VERSION = '(\d+)\.`)
+
+// replacesLeftFirst is in portable-ascii since 2.1. Its version is in no file
+// that every installation has.
+const replacesLeftFirst = "function to_ascii_replace("
 
 // Open reads the config files that are named, without ".php", in an
 // application's folder. Files that are missing or cannot be read as PHP leave
@@ -50,6 +58,9 @@ func Open(dir string, env map[string]string, names ...string) (*Config, error) {
 		if m := version.FindStringSubmatch(source); m != nil {
 			c.Major, _ = strconv.Atoi(m[1]) // it has digits only; too many of them are no version
 		}
+	}
+	if source, err := read(root, asciiFile); err == nil {
+		c.leftFirst = strings.Contains(source, replacesLeftFirst)
 	}
 	cached, err := tree(root, cachedConfig)
 	if err != nil {

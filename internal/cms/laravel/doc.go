@@ -11,6 +11,7 @@
 //
 //   - Files are read through an os.Root on the application's folder, each at
 //     most maxFile bytes, nested at most maxDepth deep.
-//   - Slug is Laravel's Str::slug, character by character, with the table of
-//     voku/portable-ascii that every Laravel since 5.8 uses.
+//   - slug is Laravel's Str::slug, character by character, with the table of
+//     voku/portable-ascii that every Laravel since 5.8 uses, read in the way of
+//     the version that the application has.
 package laravel

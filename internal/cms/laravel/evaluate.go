@@ -150,7 +150,7 @@ func (c *Config) call(n call) (any, error) {
 		if len(args) > 2 {
 			return nil, ErrUnknown
 		}
-		return Slug(first, argument(1, "-")), nil
+		return slug(first, argument(1, "-"), c.leftFirst), nil
 	case "str::lower", "strtolower", "mb_strtolower":
 		return strings.ToLower(first), nil
 	case "str::upper", "strtoupper", "mb_strtoupper":

@@ -9,7 +9,7 @@ import (
 )
 
 // Laravel keeps what it tagged in Redis in two ways, both seen with its own
-// RedisStore (8.83, 10.48):
+// RedisStore (8.83, 9.52, 10.50, 11.56, 12.67, 13.26):
 //
 //   - up to 9, "tag:NAME:key" holds an id, and the sets "ID:standard_ref" and
 //     "ID:forever_ref" the keys of the entries with the cache's prefix;
