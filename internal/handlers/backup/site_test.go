@@ -61,8 +61,8 @@ func newSite(t testing.TB, engine jobstest.Engine) *site {
 		Files:        []fileset.Set{{Label: "storage", Store: local(t, s.files)}},
 		// What is left beside archives is counted; newRepositorySite has the other form.
 		Options: Options{Form: InArchive, Exclude: []string{"storage/tmp/**"}, MinFree: 1},
-		Orders:       &orders.Book{DB: s.DB, Now: s.clock.Now},
-		Now:          s.clock.Now, Logger: slog.New(slog.DiscardHandler),
+		Orders:  &orders.Book{DB: s.DB, Now: s.clock.Now},
+		Now:     s.clock.Now, Logger: slog.New(slog.DiscardHandler),
 	}
 	return s
 }
