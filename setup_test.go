@@ -195,3 +195,43 @@ func TestSetupReplacesNothingForeign(t *testing.T) {
 		t.Errorf("something was written: %v", err)
 	}
 }
+
+// Once another backup was made, all of them stay, with the repository of their files.
+func TestTheRemovalOfSetupKeepsLaterBackups(t *testing.T) {
+	binary := program(t)
+	dir, _ := fixtureSite(t, jobstest.MariaDB)
+	root := t.TempDir()
+	run := func(words ...string) string {
+		t.Helper()
+		c := exec.Command(binary, append([]string{"--cms", dir}, words...)...)
+		c.Dir = root
+		out, err := c.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v: %v\n%s", words, err, out)
+		}
+		return string(out)
+	}
+	backups := func() map[string]string {
+		found := map[string]string{}
+		err := filepath.WalkDir(filepath.Join(dir, "storage/app/cmsjobs-backups"), func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.Type().IsRegular() {
+				found[path] = read(t, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return found
+	}
+	run("setup", "--prefix", root, "--way", "systemd", "--yes")
+	run("--config", filepath.Join(root, "etc/cmsjobs/config.yaml"), "backup", "create", "--name", "mine")
+	before := backups()
+	out := run("setup", "--prefix", root, "--remove", "--yes")
+	if !strings.Contains(out, "kept the backups") || !strings.Contains(out, "all backups and the repository stay") {
+		t.Errorf("it says\n%s", out)
+	}
+	if rest := differences(before, backups()); len(before) < 7 || len(rest) > 0 {
+		t.Errorf("of %d files of backups: %v", len(before), rest)
+	}
+}

@@ -43,7 +43,7 @@ type Backup struct {
 }
 
 func defaultBackup() Backup {
-	return Backup{To: []string{"local"}, Form: "archive", FullEvery: 7 * 24 * time.Hour, Format: "tar.zst",
+	return Backup{To: []string{"local"}, Form: "repository", FullEvery: 7 * 24 * time.Hour, Format: "tar.zst",
 		Tool:    "own",
 		Profile: "own", Keep: 7, Weekly: 4,
 		Monthly: 3, MinAge: 72 * time.Hour, MinInterval: time.Hour,

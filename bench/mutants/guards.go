@@ -485,6 +485,24 @@ var guards = slices.Concat(guardsOfRights, []guard{
 	},
 	{
 		promise: "P12",
+		name:    "only a repository that holds one backup alone is removed",
+		file:    "internal/handlers/backup/repository/remove.go",
+		old:     "			return false, nil\n",
+		without: "",
+		in:      backup + "/repository",
+		test:    "TestRemoveDeletesWhatOneBackupWroteAndNothingElse",
+	},
+	{
+		promise: "P12",
+		name:    "a post is restored by the word of its plan",
+		file:    "internal/web/feature/backups/contents.go",
+		old:     "	if q.Confirm != plan.Confirm {",
+		without: "	if false {",
+		in:      "./internal/cli",
+		test:    "TestAPostIsRestoredOverHTTP/sqlite",
+	},
+	{
+		promise: "P12",
 		name:    "a restore verifies first",
 		file:    "internal/handlers/backup/restore/restore.go",
 		old: "	if verification, err := r.config.Verifier.Verify(ctx, b, manifest.LevelParsed, " +

@@ -293,5 +293,12 @@ func (b webBackups) BackupHealth(ctx context.Context) (backups.BackupHealth, err
 	for _, w := range h.Warnings {
 		view.Warnings = append(view.Warnings, w.Text)
 	}
-	return view, nil
+	states, err := b.h.Repositories(ctx)
+	for _, s := range states {
+		for _, p := range s.Problems {
+			view.Repositories = append(view.Repositories, backups.RepositoryFault{Fault: string(p.Fault),
+				Destination: s.Destination, Detail: p.Detail})
+		}
+	}
+	return view, err
 }

@@ -43,7 +43,8 @@ a systemd unit, a program of supervisord, a line of cron (no superuser needed: s
 a service for Docker Compose. It then makes the first backup and the first sitemap, runs doctor, and
 says where the page is and who may sign in. Nothing foreign is replaced.
 
---remove undoes everything that setup wrote. Backups that were made since stay.
+--remove undoes everything that setup wrote. If backups were made since, all of them stay,
+with the repository of their files.
 
 Exit codes: 0 done · 1 not done · 2 this host or site does not fit`,
 		Example: "  sudo cmsjobs --cms /var/www/site setup\n  cmsjobs --cms ~/site setup --way cron --yes\n" +
@@ -182,7 +183,8 @@ func (a *commandLine) showPlan(p setup.Plan, o *setupOptions) {
 	if p.CronLine != "" {
 		a.say("  add to the crontab of %s: %s", p.Account.Name, p.CronLine)
 	}
-	a.say("  make the first backup and try it by restoring it into a temporary database, if the account may make one")
+	a.say("  make the first backup, its files in a repository beside it, and try it by restoring it into a temporary " +
+		"database, if the account may make one")
 	if o.site.ForeignSitemap == "" && !o.blank {
 		a.say("  write the first sitemap into %s", o.site.Public)
 	}

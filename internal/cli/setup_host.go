@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -40,6 +41,10 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 	}
 	r := o.record
 	a.say("To be undone: %s (%s) beside %s.", r.Name, r.Way, r.Dir)
+	if r.Backup != "" {
+		a.say("  the first backup %s goes, with its repository of files; if another was made since, all backups and "+
+			"the repository stay", r.Backup)
+	}
 	if yes, err := a.ask(o, "Do it? [Y/n] ", "y"); err != nil || !strings.HasPrefix(strings.ToLower(yes), "y") {
 		return errors.Join(err, errors.New("nothing was changed"))
 	}
@@ -109,10 +114,14 @@ func (a *commandLine) undoBackup(ctx context.Context, h *backup.Handler, id stri
 		return nil
 	}
 	for _, b := range list {
-		if err := h.Delete(ctx, b); err != nil {
+		kept, err := h.DeleteFirst(ctx, b)
+		if err != nil {
 			return err
 		}
 		a.say("removed the backup %s at %s", b.ID, b.Destination)
+		if kept {
+			a.say("kept the repository at %s: it holds more than the first backup wrote", b.Destination)
+		}
 	}
 	return nil
 }
@@ -128,10 +137,24 @@ func (a *commandLine) undoSitemap(ctx context.Context, r *app.Services, maps boo
 	return err
 }
 
-// undoPlaces removes folders that setup's first jobs made and that are empty again.
+// undoPlaces removes folders that setup's first jobs made, with those in them, where no
+// file is left.
 func (a *commandLine) undoPlaces(places []string) error {
 	for _, place := range places {
-		if err := os.Remove(place); err != nil && !errors.Is(err, os.ErrNotExist) {
+		var folders []string
+		err := filepath.WalkDir(place, func(path string, d fs.DirEntry, err error) error {
+			if err == nil && d.IsDir() {
+				folders = append(folders, path)
+			}
+			return err
+		})
+		for _, folder := range slices.Backward(folders) {
+			if err != nil {
+				break
+			}
+			err = os.Remove(folder)
+		}
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			a.say("kept %s: %v", place, err)
 		}
 	}

@@ -79,6 +79,8 @@ func checks() []check {
 		{"mail", checkMail},
 		{"breakers", checkBreakers},
 		{"backups", checkBackups},
+		{"repository", checkRepository},
+		{"space for backups", checkRoom},
 		{"bucket", checkBucket},
 		{"analytics", checkAnalytics},
 		{"admin page", checkAdminPage},

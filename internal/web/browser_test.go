@@ -34,6 +34,15 @@ const patience = 2 * time.Minute
 
 func newBrowser(t testing.TB, s *site) *browser {
 	t.Helper()
+	return newBrowserAt(t, func() string {
+		base, _ := serve(t, s)
+		return base
+	})
+}
+
+// newBrowserAt is newBrowser for a server that start starts.
+func newBrowserAt(t testing.TB, start func() string) *browser {
+	t.Helper()
 	program, err := exec.LookPath("chromium")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
@@ -41,8 +50,7 @@ func newBrowser(t testing.TB, s *site) *browser {
 		}
 		t.Skip("no chromium here")
 	}
-	base, _ := serve(t, s)
-	b := &browser{t: t, base: base}
+	b := &browser{t: t, base: start()}
 	b.page = startChromium(t, program, b.hear)
 	return b
 }

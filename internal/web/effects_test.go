@@ -359,6 +359,8 @@ func ways() []way {
 			func(string, stock) string { return form("part", "files", "typed", "cms-files") })},
 		{"restore post form", access.Admin, "backup.restore", true, post("/admin/backups/b.tar.zst/post",
 			func(string, stock) string { return form("post", "12", "typed", "post-12") })},
+		{"restore post", access.Admin, "backup.restore", true, post("/api/v1/backups/b.tar.zst/posts/12",
+			func(string, stock) string { return `{"confirm":"post-12"}` })},
 	}
 }
 

@@ -122,8 +122,13 @@ func (h *features) RestorePost(_ context.Context, _ string, post int64, confirm 
 	return receipt()
 }
 func (h *features) BackupHealth(context.Context) (backups.BackupHealth, error) {
-	return backups.BackupHealth{Verified: &noon, VerifiedID: "b", Warnings: []string{
-		"the newest good backup is 40h old"}}, nil
+	health := backups.BackupHealth{Verified: &noon, VerifiedID: "b", Warnings: []string{
+		"the newest good backup is 40h old"}}
+	for _, fault := range []string{"unreadable", "damaged", "locked", "held", "unverified"} {
+		health.Repositories = append(health.Repositories, backups.RepositoryFault{Fault: fault, Destination: "local",
+			Detail: "8"})
+	}
+	return health, nil
 }
 func (h *features) DeleteBackup(_ context.Context, id string) error {
 	if id != "b.tar.zst" {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -137,4 +138,36 @@ func TestFormsSayThatThePlaceOfTheBackupsIsAway(t *testing.T) {
 	if v.status != http.StatusServiceUnavailable {
 		t.Errorf("%d\n%s", v.status, v.page)
 	}
+}
+
+// TestFaultsOfARepositoryAreSaidWithTheirRemedies reads them in both languages.
+func TestFaultsOfARepositoryAreSaidWithTheirRemedies(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	for language, texts := range map[string][]string{
+		"en": {"at local cannot be read: 8.", "backup.dir, storage.s3", "at local is damaged: 8.", "Rename the folder “repository”",
+			"No age identity here opens", "backup.age_identities", "left a lock", "cmsjobs backup prune removes it",
+			"not verified for more than 8 days.", "“Verify the newest” does it."},
+		"vi": {"Không đọc được kho tệp tại local: 8.", "Kiểm tra nơi lưu", "bị hỏng: 8.", "sẽ tạo kho mới.",
+			"Không khóa age nào", "Ghi tệp của khóa đúng", "để lại khóa", "gỡ khóa đó", "trong hơn 8 ngày.",
+			"“Kiểm tra bản mới nhất” sẽ làm việc đó."},
+	} {
+		v := s.visitor(t)
+		v.signIn("admin")
+		v.client.Jar.SetCookies(mustParse(t, v.base+"/admin/"), []*http.Cookie{{Name: "cmsjobs_lang", Value: language, Path: "/admin"}})
+		page := v.get("/admin/backups").page
+		for _, text := range texts {
+			if !strings.Contains(page, text) {
+				t.Errorf("%s: %q is not on the page", language, text)
+			}
+		}
+	}
+}
+
+func mustParse(t *testing.T, address string) *url.URL {
+	t.Helper()
+	u, err := url.Parse(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u
 }

@@ -75,10 +75,8 @@ func (r *run) taking() []string {
 // takes says why a destination cannot take a backup of this size: it has no
 // space, or nothing can be written there.
 func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
-	if free, known := e.Free[name]; known && free-e.Archive < h.c.Options.MinFree {
-		return fmt.Errorf("%s has %d MiB of free space, and the backup may need %d MiB and must leave %d MiB: free "+
-			"some, or lower the retention",
-			name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
+	if err := h.fits(name, e); err != nil {
+		return err
 	}
 	if err := h.checkQuota(ctx, name, e); err != nil {
 		return err
@@ -97,6 +95,16 @@ func (h *Handler) takes(ctx context.Context, name string, e Estimate) error {
 	if err := store.Delete(ctx, probe); err != nil {
 		h.c.Logger.WarnContext(ctx, "backups cannot be deleted at a destination, so older ones stay",
 			"event", "backup.delete_refused", "destination", name, "error", err)
+	}
+	return nil
+}
+
+// fits says why there is no space for a backup of this size.
+func (h *Handler) fits(name string, e Estimate) error {
+	if free, known := e.Free[name]; known && free-e.Archive < h.c.Options.MinFree {
+		return fmt.Errorf("%s has %d MiB of free space, and the backup may need %d MiB and must leave %d MiB: free "+
+			"some, or lower the retention",
+			name, free>>20, e.Archive>>20, h.c.Options.MinFree>>20)
 	}
 	return nil
 }

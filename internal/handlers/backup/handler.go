@@ -83,7 +83,7 @@ type Config struct {
 type Options struct {
 	// Prefix of archives' keys, "" by default; a folder ends in "/".
 	Prefix string
-	// Form says where files are stored: InArchive (default) or InRepository.
+	// Form says where files are stored: InRepository (default) or InArchive.
 	Form Form
 	// FullEvery is the time after which a scheduled backup has the files in its archive,
 	// though Form is InRepository; 0 is never.
@@ -212,7 +212,7 @@ const ownTool = "own"
 
 func (o *Options) setDefaults() {
 	o.Compression = cmp.Or(o.Compression, archive.TarZstd)
-	o.Form = cmp.Or(o.Form, InArchive)
+	o.Form = cmp.Or(o.Form, InRepository)
 	if o.EmptyTables == nil {
 		o.EmptyTables = []string{"cache", "cache_locks", "sessions"}
 	}
@@ -224,6 +224,7 @@ func (o *Options) setDefaults() {
 	if o.VerifyBudget <= 0 {
 		o.VerifyBudget = time.Hour
 	}
+	o.Health.MaxUnverified = cmp.Or(o.Health.MaxUnverified, 8*24*time.Hour)
 	o.MinFree = cmp.Or(o.MinFree, 256<<20)
 	o.MinInterval = cmp.Or(o.MinInterval, time.Hour)
 	o.Retention = o.Retention.WithDefaults()

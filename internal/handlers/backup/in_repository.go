@@ -36,7 +36,8 @@ func (h *Handler) storesFiles(ctx context.Context, r *run) (bool, error) {
 	}
 	for _, name := range h.chosen(q) {
 		if _, own := h.c.Destinations[name].(*botble.Store); own {
-			r.warn("the files are in the archive, as %s is among its destinations and takes archives only", name)
+			r.c.Logger.InfoContext(ctx, "the files are in the archive: a destination takes archives only",
+				"event", "backup.whole_archive", "destination", name)
 			return false, nil
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/repository"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -168,6 +169,23 @@ func (h *Handler) Delete(ctx context.Context, b catalog.Stored) error {
 		return err
 	}
 	return deleteBackup(ctx, store, b)
+}
+
+// DeleteFirst deletes a backup that is the only one, and the repository of its files if
+// that holds nothing else; kept says that it holds more.
+func (h *Handler) DeleteFirst(ctx context.Context, b catalog.Stored) (kept bool, err error) {
+	if b.Repository != nil {
+		r, err := h.Repository(ctx, b.Destination, false)
+		if err == nil {
+			var removed bool
+			removed, err = r.Remove(ctx, b.Repository.Backup, b.Repository.Run)
+			kept = !removed
+		}
+		if err != nil && !errors.Is(err, repository.ErrNoRepository) { // which an interrupted call removed
+			return false, err
+		}
+	}
+	return kept, h.Delete(ctx, b)
 }
 
 func deleteBackup(ctx context.Context, store storage.Store, b catalog.Stored) error {

@@ -59,9 +59,10 @@ func newSite(t testing.TB, engine jobstest.Engine) *site {
 		Site: &cms.Site{DB: s.DB}, DB: s.DB, DSN: s.DSN, Version: "test",
 		Destinations: map[string]storage.Store{"local": local(t, s.dest)},
 		Files:        []fileset.Set{{Label: "storage", Store: local(t, s.files)}},
-		Options:      Options{Exclude: []string{"storage/tmp/**"}, MinFree: 1},
-		Orders:       &orders.Book{DB: s.DB, Now: s.clock.Now},
-		Now:          s.clock.Now, Logger: slog.New(slog.DiscardHandler),
+		// What is left beside archives is counted; newRepositorySite has the other form.
+		Options: Options{Form: InArchive, Exclude: []string{"storage/tmp/**"}, MinFree: 1},
+		Orders:  &orders.Book{DB: s.DB, Now: s.clock.Now},
+		Now:     s.clock.Now, Logger: slog.New(slog.DiscardHandler),
 	}
 	return s
 }

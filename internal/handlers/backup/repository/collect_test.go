@@ -371,3 +371,64 @@ func TestBackupsAndCollectionsAtTheSameTime(t *testing.T) {
 		t.Errorf("%+v", v.Problems)
 	}
 }
+
+// A repository goes only if it holds nothing but what one backup wrote.
+func TestRemoveDeletesWhatOneBackupWroteAndNothingElse(t *testing.T) {
+	s := newSite(t, 10)
+	o := options(local(t, t.TempDir()))
+	r := create(t, o)
+	first := backup(t, r, s.request(t))
+	s.write(t, "uploads/new", s.noise(3000))
+	second := backup(t, r, s.request(t))
+	keys := func() (all []string) {
+		for info, err := range r.store.List(t.Context(), "") {
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, info.Key)
+		}
+		return all
+	}
+	remove := func(want bool) {
+		t.Helper()
+		before := keys()
+		removed, err := r.Remove(t.Context(), first.Record.ID, first.Run)
+		if err != nil || removed != want {
+			t.Errorf("removed: %v, %v", removed, err)
+		}
+		if after := keys(); !want && !slices.Equal(before, after) || want && len(after) > 0 {
+			t.Errorf("before %v, after %v", before, after)
+		}
+	}
+	remove(false) // another backup
+	if err := r.store.Delete(t.Context(), backupsFolder+second.Record.ID+recordEnd); err != nil {
+		t.Fatal(err)
+	}
+	remove(false) // its objects
+	for _, name := range objects(t, r) {
+		if runOf(name) == second.Run {
+			if err := r.store.Delete(t.Context(), objectKey(name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := r.store.Put(t.Context(), "notes.txt", strings.NewReader("mine"), storage.PutOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	remove(false) // a foreign file
+	if err := r.store.Delete(t.Context(), "notes.txt"); err != nil {
+		t.Fatal(err)
+	}
+	ctx, l, err := r.acquire(t.Context(), forBackup)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Remove(ctx, first.Record.ID, first.Run); !IsBusy(err) || len(objects(t, r)) == 0 {
+		t.Errorf("beside a backup that runs: %v, %d objects", err, len(objects(t, r)))
+	}
+	l.release(ctx)
+	remove(true)
+	if _, err := Open(t.Context(), o); !errors.Is(err, ErrNoRepository) {
+		t.Errorf("afterwards: %v", err)
+	}
+}

@@ -176,3 +176,18 @@ func (l *lock) release(ctx context.Context) {
 			"event", "repository.release_failed", "lock", l.key, "error", err)
 	}
 }
+
+// Expired are the keys of locks that are older than they hold, by this host's clock:
+// their process died. The next collection removes them.
+func (r *Repository) Expired(ctx context.Context) (keys []string, err error) {
+	for info, err := range r.store.List(ctx, locksFolder) {
+		if err != nil {
+			return nil, fmt.Errorf("looking for locks of the repository: %w", err)
+		}
+		purpose, run, ok := strings.Cut(strings.TrimPrefix(info.Key, locksFolder), "-")
+		if ok && isRun(run) && purpose != "ended" && r.o.Now().Sub(info.Modified) > r.lease(purpose) {
+			keys = append(keys, info.Key)
+		}
+	}
+	return keys, nil
+}

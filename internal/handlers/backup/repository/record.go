@@ -38,6 +38,9 @@ type Record struct {
 	Objects map[string]int64
 }
 
+// Encrypted says whether only an age identity opens the backup.
+func (r *Record) Encrypted() bool { return len(r.Manifest) > 0 && isSealed(r.Manifest[0].Object) }
+
 const (
 	recordTitle = "cmsjobs-backup"
 	// maxNote bounds the note.

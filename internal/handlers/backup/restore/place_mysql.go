@@ -91,3 +91,7 @@ func (p *mysqlPlace) finish(ctx context.Context) (problems []string, err error) 
 func (p *mysqlPlace) undo(ctx context.Context) error {
 	return p.with(ctx, func(db *swap.MySQL) error { return db.Drop(ctx, &p.e.detail.Set) })
 }
+
+func (p *mysqlPlace) rows(ctx context.Context, do func(rowTaker) error) error {
+	return p.with(ctx, func(db *swap.MySQL) error { return do(db) })
+}

@@ -101,3 +101,11 @@ func (p *sqlitePlace) undo(ctx context.Context) error {
 		return err
 	})
 }
+
+func (p *sqlitePlace) rows(ctx context.Context, do func(rowTaker) error) error {
+	db, err := swap.OpenSQLiteRows(ctx, p.r.config.DSN, p.file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(db), db.Close())
+}

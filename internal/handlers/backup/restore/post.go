@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
@@ -43,19 +44,40 @@ type Post struct {
 // ErrNoPost says that a backup has no post of a number.
 var ErrNoPost = errors.New("the backup has no such post")
 
-// ofPost finds rows of any content that belong to a post, by the CMS's name of its type.
-const ofPost = `reference_id = ? AND reference_type = 'Botble\\Blog\\Models\\Post'`
+// rowsOfPost are the rows of a post; the first is the post itself. Rows of any content
+// name it by the CMS's name of its type.
+func rowsOfPost(engine, prefix string, id int64) []swap.Rows {
+	postType := `Botble\Blog\Models\Post`
+	if engine == database.MySQL {
+		postType = strings.ReplaceAll(postType, `\`, `\\`) // which its strings take as a sign of their own
+	}
+	ofPost := "reference_id = ? AND reference_type = '" + postType + "'"
+	rows := []swap.Rows{
+		{Table: "posts", Where: "id = ?"},
+		{Table: "slugs", Where: ofPost},
+		{Table: "meta_boxes", Where: ofPost},
+		{Table: "language_meta", Where: ofPost},
+		{Table: "post_categories", Where: "post_id = ?"},
+		{Table: "post_tags", Where: "post_id = ?"},
+		{Table: "posts_translations", Where: "posts_id = ?"},
+	}
+	for i := range rows {
+		rows[i].Table, rows[i].ID = prefix+rows[i].Table, id
+	}
+	return rows
+}
 
-// postTables are the tables with rows of a post, and the condition that finds them. The
-// first is the post itself.
-var postTables = []swap.Rows{
-	{Table: "posts", Where: "id = ?"},
-	{Table: "slugs", Where: ofPost},
-	{Table: "meta_boxes", Where: ofPost},
-	{Table: "language_meta", Where: ofPost},
-	{Table: "post_categories", Where: "post_id = ?"},
-	{Table: "post_tags", Where: "post_id = ?"},
-	{Table: "posts_translations", Where: "posts_id = ?"},
+// rowPlace is a place from which single rows are taken.
+type rowPlace interface {
+	place
+	rows(ctx context.Context, do func(rowTaker) error) error
+}
+
+// rowTaker is a database with the loaded rows beside its own.
+type rowTaker interface {
+	Text(ctx context.Context, s *swap.Set, r swap.Rows, column string) (string, error)
+	CountRows(ctx context.Context, s *swap.Set, rows []swap.Rows) ([]swap.RowCount, error)
+	TakeRows(ctx context.Context, s *swap.Set, rows []swap.Rows) error
 }
 
 // Post brings one post back with its address, meta data, categories, tags and
@@ -64,21 +86,21 @@ var postTables = []swap.Rows{
 func (r *Restorer) Post(ctx context.Context, q PostRequest, progress func(catalog.Step)) (post Post, err error) {
 	post = Post{Backup: q.Backup.ID, ID: q.ID, Token: q.Token()}
 	request := Request{Backup: q.Backup, Database: true, TrustUnknown: q.TrustUnknown, AllowFailed: q.AllowFailed}
-	if q.Backup.Engine != database.MySQL {
-		return post, errors.New("single posts can be restored from MySQL backups only")
+	if q.Backup.Engine == database.PostgreSQL {
+		return post, errors.New("single posts can be restored from backups of MySQL and SQLite only")
 	}
+	request.Backup.WithoutFiles = true
 	if err := r.check(request); err != nil {
 		return post, err
 	}
 	if q.Confirm != "" && q.Confirm != post.Token {
 		return post, fmt.Errorf("%w: repeat it without --confirm, and type the word that it names", ErrUnconfirmed)
 	}
-	var rows []swap.Rows
-	for _, t := range postTables {
-		t.Table = r.config.TablePrefix + t.Table
-		t.ID = q.ID
-		rows = append(rows, t)
-		request.Tables = append(request.Tables, t.Table)
+	rows := rowsOfPost(q.Backup.Engine, r.config.TablePrefix, q.ID)
+	if q.Backup.Engine == database.MySQL { // a file of SQLite is loaded whole
+		for _, t := range rows {
+			request.Tables = append(request.Tables, t.Table)
+		}
 	}
 	ctx, unlock, err := r.config.Locks.Exclusive(ctx, fmt.Sprintf("the restore of the post %d of %s", q.ID,
 		q.Backup.ID))
@@ -128,7 +150,10 @@ func (r *Restorer) restoreRows(ctx context.Context, q Request, rows []swap.Rows,
 	if err != nil {
 		return err
 	}
-	p := &mysqlPlace{r: r, e: e}
+	p, err := r.rowPlaceOf(e)
+	if err != nil {
+		return errors.Join(err, r.undo(context.WithoutCancel(ctx), e))
+	}
 	defer func() {
 		p.abort()
 		err = errors.Join(err, r.undo(context.WithoutCancel(ctx), e))
@@ -145,7 +170,7 @@ func (r *Restorer) restoreRows(ctx context.Context, q Request, rows []swap.Rows,
 	if post.Problems, err = p.ready(ctx, w.manifest); err != nil {
 		return err
 	}
-	return p.with(ctx, func(db *swap.MySQL) error {
+	return p.rows(ctx, func(db rowTaker) error {
 		set := &e.detail.Set
 		if post.Title, err = db.Text(ctx, set, rows[0], "name"); err != nil {
 			return fmt.Errorf("%w: %d", ErrNoPost, post.ID)
@@ -163,4 +188,16 @@ func (r *Restorer) restoreRows(ctx context.Context, q Request, rows []swap.Rows,
 		post.Restored = true
 		return db.TakeRows(ctx, set, rows)
 	})
+}
+
+func (r *Restorer) rowPlaceOf(e *entry) (rowPlace, error) {
+	p, err := r.placeOf(e)
+	if err != nil {
+		return nil, err
+	}
+	single, can := p.(rowPlace)
+	if !can {
+		return nil, fmt.Errorf("no single rows can be restored into a database of %s", e.detail.Engine)
+	}
+	return single, nil
 }

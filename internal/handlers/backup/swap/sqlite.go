@@ -14,24 +14,12 @@ import (
 // runs in that transaction, too. Tables that wanted refuses stay as they are.
 func SQLite(ctx context.Context, dsn, file string, wanted func(table string) bool,
 	with func(context.Context, sqlx.ExecerContext) error) (err error) {
-	db, err := sqlx.Open("sqlite", dsn)
+	db, err := OpenSQLiteRows(ctx, dsn, file)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
-	conn, err := db.Connx(ctx)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, conn.Close()) }()
-	for _, statement := range []string{"PRAGMA foreign_keys = OFF", "PRAGMA busy_timeout = 30000"} {
-		if _, err := conn.ExecContext(ctx, statement); err != nil {
-			return err
-		}
-	}
-	if _, err := conn.ExecContext(ctx, "ATTACH DATABASE ? AS restored", file); err != nil {
-		return fmt.Errorf("opening the database of the backup: %w", err)
-	}
+	conn := db.conn
 	if _, err := conn.ExecContext(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return fmt.Errorf("waiting for the database: %w", err)
 	}

@@ -143,34 +143,101 @@ func (h handlers) downloadFile(r *web.Request) error {
 	return r.Stream(http.StatusOK, "application/octet-stream", content)
 }
 
+// PostPlan says what is typed, or sent, to bring one post of a backup back.
+type PostPlan struct {
+	Backup  string `json:"backup"`
+	Post    int64  `json:"post"`
+	Confirm string `json:"confirm"`
+}
+
+// PostRestore confirms it.
+type PostRestore struct {
+	// Confirm is the word of the plan.
+	Confirm string `json:"confirm"`
+}
+
+// planPost plans the restore of one post.
+func (h handlers) planPost(r *web.Request, id, number string) (Browser, PostPlan, error) {
+	b, err := h.browser()
+	if err != nil {
+		return nil, PostPlan{}, err
+	}
+	post, err := strconv.ParseInt(number, 10, 64)
+	if err != nil || post <= 0 {
+		return nil, PostPlan{}, web.RefuseField(http.StatusBadRequest, "post", "The number of a post is from 1.")
+	}
+	confirm, err := b.PlanPost(r.Ctx(), id, post)
+	if err != nil {
+		return nil, PostPlan{}, fmt.Errorf("planning the restore of a post of %s: %w", id, err)
+	}
+	return b, PostPlan{Backup: id, Post: post, Confirm: confirm}, nil
+}
+
+func (h handlers) showPostPlan(r *web.Request) error {
+	id, err := r.NameParam("id")
+	if err != nil {
+		return err
+	}
+	_, plan, err := h.planPost(r, id, r.Param("post"))
+	if err != nil {
+		return err
+	}
+	return r.JSON(http.StatusOK, plan)
+}
+
+func (h handlers) restorePost(r *web.Request) error {
+	id, err := r.NameParam("id")
+	if err != nil {
+		return err
+	}
+	var q PostRestore
+	if err := r.Decode(&q); err != nil {
+		return err
+	}
+	b, plan, err := h.planPost(r, id, r.Param("post"))
+	if err != nil {
+		return err
+	}
+	if q.Confirm != plan.Confirm {
+		return web.RefuseField(http.StatusUnprocessableEntity, "confirm",
+			"Confirm it with the word that GET on the same address names.")
+	}
+	receipt, err := enqueuePost(r, b, plan)
+	if err != nil {
+		return err
+	}
+	return r.AnswerJob(fmt.Sprintf("%s: post %d", id, plan.Post), restoreKind, receipt)
+}
+
+// enqueuePost enqueues a restore that was confirmed, for callers who may.
+func enqueuePost(r *web.Request, b Browser, plan PostPlan) (jobs.Receipt, error) {
+	if err := r.MayRunType(restoreKind); err != nil {
+		return jobs.Receipt{}, err
+	}
+	receipt, err := b.RestorePost(r.Ctx(), plan.Backup, plan.Post, plan.Confirm)
+	if err != nil {
+		return receipt, fmt.Errorf("restoring the post %d of %s: %w", plan.Post, plan.Backup, err)
+	}
+	return receipt, nil
+}
+
 func (h handlers) restorePostByForm(r *web.Request) error {
 	found, err := h.backupNamed(r)
 	if err != nil {
 		return err
 	}
-	b, err := h.browser()
+	b, plan, err := h.planPost(r, found.ID, r.FormValue("post"))
 	if err != nil {
 		return err
 	}
-	post, err := strconv.ParseInt(r.FormValue("post"), 10, 64)
-	if err != nil || post <= 0 {
-		return web.RefuseField(http.StatusBadRequest, "post", "The number of a post is from 1.")
-	}
-	confirm, err := b.PlanPost(r.Ctx(), found.ID, post)
-	if err != nil {
-		return fmt.Errorf("planning the restore of a post of %s: %w", found.ID, err)
-	}
-	if yes, err := r.Sure(r.Text("backup.post.ask", strconv.FormatInt(post, 10), found.ID,
-		found.CreatedAt.UTC().Format("2006-01-02 15:04")), confirm); !yes || err != nil {
+	if yes, err := r.Sure(r.Text("backup.post.ask", strconv.FormatInt(plan.Post, 10), found.ID,
+		found.CreatedAt.UTC().Format("2006-01-02 15:04")), plan.Confirm); !yes || err != nil {
 		return err
 	}
-	if err := r.MayRunType(restoreKind); err != nil {
+	receipt, err := enqueuePost(r, b, plan)
+	if err != nil {
 		return err
 	}
-	receipt, err := b.RestorePost(r.Ctx(), found.ID, post, confirm)
-	if err != nil {
-		return fmt.Errorf("restoring the post %d of %s: %w", post, found.ID, err)
-	}
-	r.Audit(found.ID, fmt.Sprintf("post %d as %s", post, receipt.UUID))
+	r.Audit(found.ID, fmt.Sprintf("post %d as %s", plan.Post, receipt.UUID))
 	return r.Follow("/admin/backups", receipt)
 }

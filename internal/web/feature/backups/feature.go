@@ -4,6 +4,7 @@ import (
 	"embed"
 	"net/http"
 
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -43,6 +44,13 @@ func routes(h handlers) []web.Route {
 			Summary: "Download one file of a backup.",
 			Scope:   access.Admin, Query: []string{"name"}, Stream: true, Type: "application/octet-stream",
 			Needs: "backups", Handle: h.downloadFile},
+		{Method: http.MethodGet, Path: "/api/v1/backups/:id/posts/:post", Name: "backups.post",
+			Summary: "The word that confirms the restore of one post of a backup.",
+			Scope:   access.Admin, Answer: PostPlan{}, Needs: "backups", Handle: h.showPostPlan},
+		{Method: http.MethodPost, Path: "/api/v1/backups/:id/posts/:post", Name: "backups.restorePost",
+			Summary: "Bring one post of a backup back, as a job.",
+			Scope:   access.Admin, Body: PostRestore{}, Answer: ops.Enqueued{}, Status: http.StatusCreated, Needs: "backups",
+			Handle: h.restorePost},
 		web.PageRoute("/admin/backups/:id/contents", "pages.backup", "Contents of a backup.", access.Admin,
 			h.contentsPage).Requires("backups"),
 		web.FormRoute("/admin/backups/:id/post", "backups.restorePost", "Restore one post of a backup.", access.Admin,

@@ -81,6 +81,16 @@ type BackupHealth struct {
 	Checked  *time.Time
 	Note     string
 	Warnings []string
+	// Repositories are the faults of the repositories of files.
+	Repositories []RepositoryFault
+}
+
+// RepositoryFault is what is wrong with the repository at a destination.
+type RepositoryFault struct {
+	// Fault is unreadable, damaged, locked, held or unverified.
+	Fault       string
+	Destination string
+	Detail      string // the error, the lock, or the days within which a verification is due
 }
 
 type backupsPageData struct {
@@ -111,6 +121,10 @@ func (h handlers) backupsPage(r *web.Request) error {
 	v.BackupList = shownList(view, v.BackupList)
 	if v.Health != nil {
 		v.Health.Warnings = ops.Each(v.Health.Warnings, view.Text)
+		v.Health.Repositories = ops.Each(v.Health.Repositories, func(f RepositoryFault) RepositoryFault {
+			f.Detail = view.Text(f.Detail)
+			return f
+		})
 	}
 	for _, b := range v.Items {
 		v.Total += b.Size

@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// TestAPostIsRestoredOverHTTP deletes a post of a site and has the running service bring
+// it back: the plan, refusals, the job and its worker, on MariaDB and on SQLite.
+func TestAPostIsRestoredOverHTTP(t *testing.T) {
+	t.Run("sqlite", func(t *testing.T) {
+		dir, db := sampleSite(t)
+		restorePostOverHTTP(t, dir, db)
+	})
+	t.Run("mariadb", func(t *testing.T) {
+		database := jobstest.Open(t, jobstest.MariaDB)
+		config, dir := database.DSN, filepath.Join(t.TempDir(), "site")
+		want(t, call(t, nil, "--dsn", mysqlURL(t, config), "demo", "--seed-only", "--dir", dir), 0)
+		restorePostOverHTTP(t, dir, database.DB)
+	})
+}
+
+func restorePostOverHTTP(t *testing.T, dir string, db *sqlx.DB) {
+	s := startService(t, "schedule: {enabled: false}\nbackup: {verify: read, free_space: 1MiB}\n", "--cms="+dir)
+	admin, operator := bearer(s.token("admin")), bearer(s.token("operate,enqueue,read"))
+	s.command("backup", "create")
+	var list struct{ Items []struct{ ID string } }
+	s.ask(200, "GET", "/api/v1/backups", "", operator, &list)
+	if len(list.Items) != 1 {
+		t.Fatalf("%+v", list)
+	}
+	post := func(n string) string { return "/api/v1/backups/" + list.Items[0].ID + "/posts/" + n }
+	var name, slug string
+	read := func() (posts int) {
+		t.Helper()
+		if err := db.QueryRow("SELECT COUNT(*) FROM posts").Scan(&posts); err != nil {
+			t.Fatal(err)
+		}
+		_ = db.QueryRow("SELECT name FROM posts WHERE id = 12").Scan(&name) // none where it is deleted
+		_ = db.QueryRow("SELECT prefix FROM slugs WHERE reference_id = 12 AND reference_type LIKE '%Post'").Scan(&slug)
+		return posts
+	}
+	before := read()
+	title := name
+	for _, statement := range []string{"DELETE FROM posts WHERE id = 12",
+		"DELETE FROM slugs WHERE reference_id = 12 AND reference_type LIKE '%Post'",
+		"UPDATE posts SET name = 'today' WHERE id = 13"} {
+		if _, err := db.Exec(statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var plan struct {
+		Backup, Confirm string
+		Post            int64
+	}
+	s.ask(200, "GET", post("12"), "", admin, &plan)
+	if plan.Post != 12 || plan.Backup != list.Items[0].ID || !strings.HasPrefix(plan.Confirm, "post-12-") {
+		t.Fatalf("%+v", plan)
+	}
+	confirm := fmt.Sprintf(`{"confirm":%q}`, plan.Confirm)
+	s.ask(403, "GET", post("12"), "", operator, nil)
+	s.ask(403, "POST", post("12"), confirm, operator, nil)
+	s.ask(422, "POST", post("12"), `{"confirm":"post-12-000000"}`, admin, nil)
+	s.ask(422, "POST", post("13"), confirm, admin, nil)
+	s.ask(400, "POST", post("0"), confirm, admin, nil)
+	s.ask(404, "POST", "/api/v1/backups/none@local/posts/12", confirm, admin, nil)
+	if read() != before-1 {
+		t.Fatal("a refused restore changed the site")
+	}
+	name, slug = "", ""
+	var job struct{ ID string }
+	s.ask(201, "POST", post("12"), confirm, admin, &job)
+	ended := s.awaitEnd(job.ID, admin)
+	var result struct {
+		Title    string
+		Restored bool
+	}
+	if err := json.Unmarshal(ended.Result, &result); err != nil || ended.Status != "completed" || !result.Restored ||
+		result.Title != title || title == "" {
+		t.Fatalf("%+v %s, %v", ended, ended.Result, err)
+	}
+	if posts := read(); posts != before || name != title || slug == "" {
+		t.Errorf("%d posts of %d, %q of %q, %q", posts, before, name, title, slug)
+	}
+	if err := db.QueryRow("SELECT name FROM posts WHERE id = 13").Scan(&name); err != nil || name != "today" {
+		t.Errorf("another post is %q, %v", name, err)
+	}
+
+	s.ask(200, "GET", post("999999"), "", admin, &plan)
+	s.ask(201, "POST", post("999999"), fmt.Sprintf(`{"confirm":%q}`, plan.Confirm), admin, &job)
+	if ended := s.awaitEnd(job.ID, admin); ended.Status != "failed" || !strings.Contains(ended.Error, "no such post") {
+		t.Errorf("a post that is not in the backup: %+v", ended)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "storage/app/cmsjobs-backups/repository/format.txt")); err != nil {
+		t.Errorf("the files are in no repository: %v", err)
+	}
+}
+
+// mysqlURL is the driver's DSN as the command line takes it.
+func mysqlURL(t *testing.T, dsn string) string {
+	t.Helper()
+	c, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := url.URL{Scheme: "mysql", Host: c.Addr, Path: "/" + c.DBName, User: url.UserPassword(c.User, c.Passwd)}
+	if c.Passwd == "" {
+		u.User = url.User(c.User)
+	}
+	return u.String()
+}
