@@ -53,8 +53,8 @@ func TestABlockIsOneProcesss(t *testing.T) {
 	})
 }
 
-// A job that comes to an idle queue costs one commit, and one statement beside those
-// that find it. SQLite counts BEGIN, two changes and COMMIT.
+// A job that is heard of while the queue is idle costs one commit, and one statement
+// beside those that find it. SQLite counts BEGIN, two changes and COMMIT.
 func TestAnIdleClaimIsOneCommit(t *testing.T) {
 	for _, v := range variants() {
 		if v.Wall {
@@ -68,9 +68,10 @@ func TestAnIdleClaimIsOneCommit(t *testing.T) {
 			f.claimsOf(f.Store, 1) // makes the cursor's row
 			for _, list := range [][]jobs.Spec{numbered(1), numbered(5)} {
 				f.claimsOf(f.Store, 1)
-				f.noRescan(f.Store)
+				f.Clock.Lengths += time.Second // a rescan is due, and waits
 				f.classesOf("default").expired = f.tables.Options.Clock().Add(time.Hour)
 				f.MustEnqueue(list...)
+				f.NoteArrival("default")
 				statements, writes := f.tables.Statements(), l.writes.Load()
 				got := f.claimsOf(f.Store, len(list))
 				statements, writes = f.tables.Statements()-statements, l.writes.Load()-writes

@@ -59,18 +59,24 @@ func (c *claim) page(
 	return x, len(x.rows) == l.Limit, nil
 }
 
-// rescan looks for rows that appeared below the low-water mark. whole says that
-// the rescan saw every row, so that a look above the mark is not needed.
-func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err error) {
+// rescanBound is up to where a rescan that begins now looks; due says that it may.
+func (l *scanCursor) rescanBound(now time.Time) (end tables.RowPosition, due bool) {
+	if now.Before(l.next) {
+		return end, false
+	}
+	if l.exhausted && now.Sub(l.exhaustedAt) >= undisturbedAge && now.Sub(l.sightedAt) >= undisturbedAge {
+		return end, true
+	}
+	end = l.undisturbed(now)
+	return end, end != tables.RowPosition{}
+}
+
+// rescan goes on with a rescan, or begins the one that is due, up to end. whole says
+// that it saw every row, so that a look above the low-water mark is not needed.
+func (c *claim) rescan(ctx context.Context, l *scanCursor, end tables.RowPosition, due bool) (whole bool, err error) {
 	now := c.s.tables.Options.Clock()
 	if !l.rescanning {
-		if now.Before(l.next) {
-			return false, nil
-		}
-		end := l.undisturbed(now)
-		if l.exhausted && now.Sub(l.exhaustedAt) >= undisturbedAge && now.Sub(l.sightedAt) >= undisturbedAge {
-			end = tables.RowPosition{}
-		} else if (end == tables.RowPosition{}) {
+		if !due {
 			return false, nil
 		}
 		if ours, err := c.isRescanner(ctx, l, now); err != nil || !ours {

@@ -188,6 +188,7 @@ type claim struct {
 	// unseen says that the claim ended at its bounds before it saw all rows,
 	// stopped that it ended before a job that must wait for a free slot.
 	unseen, stopped bool
+	heard           bool // a job came to the queue since a look found nothing in it
 }
 
 func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
