@@ -91,6 +91,35 @@ func TestAnIdleClaimIsOneCommit(t *testing.T) {
 	}
 }
 
+// The poll of an idle process is one statement, and writes nothing; what comes back
+// is found by it all the same.
+func TestAnIdlePollWritesNothing(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		l := f.losingStore()
+		l.cursor = true
+		f.MustEnqueue(numbered(1)...)
+		f.claimsOf(f.Store, 1)
+		for range 2 {
+			f.Clock.Lengths += rescanTurn
+			f.claimsOf(f.Store, 1)
+		}
+		statements, writes := f.tables.Statements(), l.writes.Load()
+		for range 3 {
+			f.Clock.Lengths += rescanTurn
+			f.cursorOf("default", 0).cost = 0 // however slow the machine is
+			f.claimsOf(f.Store, 1)
+		}
+		if asked, wrote := f.tables.Statements()-statements, l.writes.Load()-writes; asked != 3 || wrote != 0 {
+			t.Errorf("three polls ask %d statements and write %d times, want 3 and none", asked, wrote)
+		}
+		f.release()
+		f.Clock.Lengths += rescanTurn
+		if got := f.claimsOf(f.Store, 1); len(got) != 1 {
+			t.Errorf("%d jobs that came back are claimed by the next poll, want 1", len(got))
+		}
+	})
+}
+
 // What another process has in its block is not taken by a rescan.
 func TestARescanLeavesBlocksAlone(t *testing.T) {
 	stockTables(t, func(t *testing.T, f *fixture) {

@@ -101,10 +101,14 @@ func (c *claim) rescan(ctx context.Context, l *scanCursor, end tables.RowPositio
 // one look for what appeared before the cursor is enough for the fleet.
 const rescanTurn = 3 * time.Second
 
+// cheapRescan is what a rescan may cost that a process makes without asking whose turn
+// it is, every rescanTurn: an idle one would do nothing but write that it is its turn.
+const cheapRescan = 10 * time.Millisecond
+
 // isRescanner says that it is this process's turn to rescan. It goes on for as long
 // as the process claims; after that another one takes over.
 func (c *claim) isRescanner(ctx context.Context, l *scanCursor, now time.Time) (bool, error) {
-	if now.Before(l.rescansTo) {
+	if now.Before(l.rescansTo) || !l.rescanned.IsZero() && now.Sub(l.rescanned) >= rescanTurn && l.cost <= cheapRescan {
 		return true, nil
 	}
 	s, clock := c.s, c.s.tables.MillisNow()
@@ -182,8 +186,8 @@ func (c *claim) rescanNext(ctx context.Context, l *scanCursor) (done bool, err e
 		}
 		return false, nil // goes on with the next page, or the next claim
 	}
-	l.rescanning, l.long = false, l.pages > maxRescanPages
-	l.next = c.s.tables.Options.Clock().Add(max(rescanShare*l.cost, rescanInterval))
+	l.rescanning, l.long, l.rescanned = false, l.pages > maxRescanPages, c.s.tables.Options.Clock()
+	l.next = l.rescanned.Add(max(rescanShare*l.cost, rescanInterval))
 	return true, nil
 }
 

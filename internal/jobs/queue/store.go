@@ -69,6 +69,7 @@ type scanCursor struct {
 	cost       time.Duration
 	next       time.Time // of Options.Clock: no rescan before it
 	rescansTo  time.Time // of Options.Clock: until then this process is the rescanner for sure
+	rescanned  time.Time // of Options.Clock: when this process's last rescan ended
 	pages      int       // that this rescan has read
 
 	headPage, rescanPage pageSize
