@@ -205,7 +205,7 @@ var guards = slices.Concat(guardsOfRights, []guard{
 		file:    "internal/feed/knock.go",
 		old:     "} else if message == knockJobs {",
 		without: "} else {",
-		in:      "internal/feed",
+		in:      "./internal/feed",
 		test:    "TestASocketAmongThoseOfWorkers",
 	},
 	{
