@@ -79,7 +79,7 @@ func (s *site) watch(ctx context.Context, o feed.Options) (w *feed.Watcher, stop
 
 // work runs a worker until stop is called.
 func (s *site) work(ctx context.Context) (stop func() error, err error) {
-	ears, err := wake.Listen(s.dir, nil, "default")
+	ears, err := wake.Listen(s.dir, s.store.NoteArrival, "default")
 	if err != nil {
 		return nil, err
 	}

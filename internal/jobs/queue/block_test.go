@@ -53,8 +53,8 @@ func TestABlockIsOneProcesss(t *testing.T) {
 	})
 }
 
-// A job that comes to an idle queue costs one commit, and one statement beside those
-// that find it. SQLite counts BEGIN, two changes and COMMIT.
+// A job that is heard of while the queue is idle costs one commit, and one statement
+// beside those that find it. SQLite counts BEGIN, two changes and COMMIT.
 func TestAnIdleClaimIsOneCommit(t *testing.T) {
 	for _, v := range variants() {
 		if v.Wall {
@@ -68,9 +68,10 @@ func TestAnIdleClaimIsOneCommit(t *testing.T) {
 			f.claimsOf(f.Store, 1) // makes the cursor's row
 			for _, list := range [][]jobs.Spec{numbered(1), numbered(5)} {
 				f.claimsOf(f.Store, 1)
-				f.noRescan(f.Store)
+				f.Clock.Lengths += time.Second // a rescan is due, and waits
 				f.classesOf("default").expired = f.tables.Options.Clock().Add(time.Hour)
 				f.MustEnqueue(list...)
+				f.NoteArrival("default")
 				statements, writes := f.tables.Statements(), l.writes.Load()
 				got := f.claimsOf(f.Store, len(list))
 				statements, writes = f.tables.Statements()-statements, l.writes.Load()-writes
@@ -88,6 +89,35 @@ func TestAnIdleClaimIsOneCommit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The poll of an idle process is one statement, and writes nothing; what comes back
+// is found by it all the same.
+func TestAnIdlePollWritesNothing(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		l := f.losingStore()
+		l.cursor = true
+		f.MustEnqueue(numbered(1)...)
+		f.claimsOf(f.Store, 1)
+		for range 2 {
+			f.Clock.Lengths += rescanTurn
+			f.claimsOf(f.Store, 1)
+		}
+		statements, writes := f.tables.Statements(), l.writes.Load()
+		for range 3 {
+			f.Clock.Lengths += rescanTurn
+			f.cursorOf("default", 0).cost = 0 // however slow the machine is
+			f.claimsOf(f.Store, 1)
+		}
+		if asked, wrote := f.tables.Statements()-statements, l.writes.Load()-writes; asked != 3 || wrote != 0 {
+			t.Errorf("three polls ask %d statements and write %d times, want 3 and none", asked, wrote)
+		}
+		f.release()
+		f.Clock.Lengths += rescanTurn
+		if got := f.claimsOf(f.Store, 1); len(got) != 1 {
+			t.Errorf("%d jobs that came back are claimed by the next poll, want 1", len(got))
+		}
+	})
 }
 
 // What another process has in its block is not taken by a rescan.

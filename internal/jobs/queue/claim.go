@@ -57,16 +57,18 @@ func (c *claim) run(ctx context.Context) error {
 
 // queues claims from queues in their order, and returns those that it left out
 // because they were seen empty a moment ago.
-func (c *claim) queues(ctx context.Context, queues []string, empty func(string) bool) (leftOut []string, err error) {
+func (c *claim) queues(ctx context.Context, queues []string, leaveOut func(string) bool) (leftOut []string, err error) {
 	for _, queue := range queues {
 		if c.full() {
 			return leftOut, nil
 		}
-		if empty(queue) {
+		if leaveOut(queue) {
 			leftOut = append(leftOut, queue)
 			continue
 		}
 		look := emptyLook{c.s.tables.Options.Clock(), c.s.arrivalsIn(queue)}
+		was, empty := c.s.emptied[queue]
+		c.heard = empty && was.arrivals != look.arrivals
 		delete(c.s.emptied, queue)
 		before := len(c.taken)
 		if err := c.queue(ctx, queue); err != nil {
@@ -110,7 +112,9 @@ func (c *claim) queue(ctx context.Context, queue string) error {
 }
 
 // claimFrom claims from one scan cursor: first the rows that fall due now, then
-// what a rescan finds below the low-water mark, then the rows above the mark.
+// what a rescan finds below the low-water mark, then the rows above the mark. A job
+// that was heard of after a look in vain is above it, and waits for no rescan: the next
+// claim begins with one.
 func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 	if err := c.returnBlock(ctx, l); err != nil {
 		return err
@@ -118,8 +122,14 @@ func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 	if err := c.claimFallenDue(ctx, l); err != nil {
 		return err
 	}
-	whole, err := c.rescan(ctx, l)
-	if err != nil || whole {
+	end, due := l.rescanBound(c.s.tables.Options.Clock())
+	heard, before := c.heard && len(l.fromHead.rows) == 0, len(c.taken)
+	if heard {
+		if err := c.claimBlocks(ctx, l); err != nil || len(c.taken) > before {
+			return err
+		}
+	}
+	if whole, err := c.rescan(ctx, l, end, due); err != nil || whole || heard && l.exhausted {
 		return err
 	}
 	if x := c.takePrefetched(&l.fromHead); len(x.rows) > 0 {

@@ -59,18 +59,24 @@ func (c *claim) page(
 	return x, len(x.rows) == l.Limit, nil
 }
 
-// rescan looks for rows that appeared below the low-water mark. whole says that
-// the rescan saw every row, so that a look above the mark is not needed.
-func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err error) {
+// rescanBound is up to where a rescan that begins now looks; due says that it may.
+func (l *scanCursor) rescanBound(now time.Time) (end tables.RowPosition, due bool) {
+	if now.Before(l.next) {
+		return end, false
+	}
+	if l.exhausted && now.Sub(l.exhaustedAt) >= undisturbedAge && now.Sub(l.sightedAt) >= undisturbedAge {
+		return end, true
+	}
+	end = l.undisturbed(now)
+	return end, end != tables.RowPosition{}
+}
+
+// rescan goes on with a rescan, or begins the one that is due, up to end. whole says
+// that it saw every row, so that a look above the low-water mark is not needed.
+func (c *claim) rescan(ctx context.Context, l *scanCursor, end tables.RowPosition, due bool) (whole bool, err error) {
 	now := c.s.tables.Options.Clock()
 	if !l.rescanning {
-		if now.Before(l.next) {
-			return false, nil
-		}
-		end := l.undisturbed(now)
-		if l.exhausted && now.Sub(l.exhaustedAt) >= undisturbedAge && now.Sub(l.sightedAt) >= undisturbedAge {
-			end = tables.RowPosition{}
-		} else if (end == tables.RowPosition{}) {
+		if !due {
 			return false, nil
 		}
 		if ours, err := c.isRescanner(ctx, l, now); err != nil || !ours {
@@ -95,10 +101,14 @@ func (c *claim) rescan(ctx context.Context, l *scanCursor) (whole bool, err erro
 // one look for what appeared before the cursor is enough for the fleet.
 const rescanTurn = 3 * time.Second
 
+// cheapRescan is what a rescan may cost that a process makes without asking whose turn
+// it is, every rescanTurn: an idle one would do nothing but write that it is its turn.
+const cheapRescan = 10 * time.Millisecond
+
 // isRescanner says that it is this process's turn to rescan. It goes on for as long
 // as the process claims; after that another one takes over.
 func (c *claim) isRescanner(ctx context.Context, l *scanCursor, now time.Time) (bool, error) {
-	if now.Before(l.rescansTo) {
+	if now.Before(l.rescansTo) || !l.rescanned.IsZero() && now.Sub(l.rescanned) >= rescanTurn && l.cost <= cheapRescan {
 		return true, nil
 	}
 	s, clock := c.s, c.s.tables.MillisNow()
@@ -176,8 +186,8 @@ func (c *claim) rescanNext(ctx context.Context, l *scanCursor) (done bool, err e
 		}
 		return false, nil // goes on with the next page, or the next claim
 	}
-	l.rescanning, l.long = false, l.pages > maxRescanPages
-	l.next = c.s.tables.Options.Clock().Add(max(rescanShare*l.cost, rescanInterval))
+	l.rescanning, l.long, l.rescanned = false, l.pages > maxRescanPages, c.s.tables.Options.Clock()
+	l.next = l.rescanned.Add(max(rescanShare*l.cost, rescanInterval))
 	return true, nil
 }
 

@@ -69,6 +69,7 @@ type scanCursor struct {
 	cost       time.Duration
 	next       time.Time // of Options.Clock: no rescan before it
 	rescansTo  time.Time // of Options.Clock: until then this process is the rescanner for sure
+	rescanned  time.Time // of Options.Clock: when this process's last rescan ended
 	pages      int       // that this rescan has read
 
 	headPage, rescanPage pageSize
@@ -188,6 +189,7 @@ type claim struct {
 	// unseen says that the claim ended at its bounds before it saw all rows,
 	// stopped that it ended before a job that must wait for a free slot.
 	unseen, stopped bool
+	heard           bool // a job came to the queue since a look found nothing in it
 }
 
 func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
