@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"runtime/pprof"
 	"strings"
 	"syscall"
 	"time"
@@ -23,14 +24,16 @@ func main() {
 	flag.BoolVar(&b.short, "short", false, "one round of a few jobs; never writes a page")
 	flag.StringVar(&b.program, "program", "bin/cmsjobs", "the service, for pick-ups")
 	flag.StringVar(&b.server, "server", "mariadb", "mariadb or mysql")
+	flag.BoolVar(&b.drained, "drain", false, "only the jobs that do nothing: what a job costs")
+	flag.StringVar(&b.profile, "cpuprofile", "", "a file for the profile of cmsjobs while they run")
 	flag.Parse()
 	if b.short {
 		b.jobs, b.rounds = 800, 1
 	}
-	text, err := b.run(ctx)
+	text, err := b.profiled(ctx)
 	stop()
 	fmt.Print(text)
-	if err == nil && *path != "" && !b.short {
+	if err == nil && *path != "" && !b.short && !b.drained {
 		err = page.Replace(*path, "php", text)
 	}
 	if err != nil {
@@ -41,7 +44,8 @@ func main() {
 
 type bench struct {
 	jobs, rounds    int
-	short           bool
+	short, drained  bool
+	profile         string
 	program, server string
 }
 
@@ -51,6 +55,23 @@ type found struct {
 	nap            nap
 	crashes        []time.Duration // until they were known, sorted
 	knocked, plain []time.Duration // pick-ups with and without the package's datagram, sorted
+}
+
+// profiled is run, with a profile of this program where one is wanted.
+func (b *bench) profiled(ctx context.Context) (string, error) {
+	if b.profile == "" {
+		return b.run(ctx)
+	}
+	f, err := os.Create(b.profile)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	if err := pprof.StartCPUProfile(f); err != nil {
+		return "", err
+	}
+	defer pprof.StopCPUProfile()
+	return b.run(ctx)
 }
 
 func (b *bench) run(ctx context.Context) (string, error) {
@@ -74,13 +95,17 @@ func (b *bench) run(ctx context.Context) (string, error) {
 	}
 	defer s.db.Close()
 	var f found
-	for _, step := range []func() error{
+	steps := []func() error{
 		func() error { f.drains, err = s.drains(ctx, b.jobs, b.rounds); return err },
 		func() error { f.nap, err = s.naps(ctx, max(b.jobs/20, 100), b.rounds); return err },
 		func() error { f.crashes, err = s.crashes(ctx, max(b.jobs/400, 5)); return err },
 		func() error { f.knocked, err = s.pickUps(ctx, b.program, max(b.jobs/40, 40), true); return err },
 		func() error { f.plain, err = s.pickUps(ctx, b.program, max(b.jobs/40, 40), false); return err },
-	} {
+	}
+	if b.drained {
+		steps = steps[:1]
+	}
+	for _, step := range steps {
 		if err := step(); err != nil {
 			return "", err
 		}
@@ -94,7 +119,9 @@ func (b *bench) report(server string, f found) string {
 	if b.short {
 		s.WriteString("A short run: it shows that the measurement works, and its figures mean little.\n\n")
 	}
-	table(&s, "what | this run | aim | ", f.aims())
+	if !b.drained {
+		table(&s, "what | this run | aim | ", f.aims())
+	}
 	fmt.Fprintf(&s, "Jobs that do nothing, %d rounds in turns, medians. Processor time in µs a job, without the "+
 		"start of "+
 		"PHP:\n\n", b.rounds)
@@ -105,6 +132,9 @@ func (b *bench) report(server string, f found) string {
 			micro(d.median.cpu(), d.median.jobs)})
 	}
 	table(&s, "who | jobs/s | PHP | cmsjobs | server | all", rows)
+	if b.drained {
+		return s.String()
+	}
 	fmt.Fprintf(&s, "A job that sleeps 5 ms, one process: %.2f ms each by cmsjobs, %.2f ms by queue:work; the sleep "+
 		"alone in a loop of PHP takes %.2f ms.\n\n", ms(f.nap.own), ms(f.nap.stock), ms(f.nap.alone))
 	table(&s, "in ms | p50 | longest | of", [][]string{

@@ -134,7 +134,7 @@ func (s *site) own(ctx context.Context, n, processes int, ended func(php.End) bo
 	pool, err := php.New(php.Config{Source: source, Queue: "default", Connection: "database", Processes: processes,
 		Command: slices.Concat([]string{"env"}, s.env(), []string{"php", s.artisan, "queue:work", "database",
 			"--name=cmsjobs", "--queue=default", "--sleep=0", "--quiet"}),
-		MaxCrashes: 1, Worker: "bench", Now: time.Now, Ended: func(e php.End) { // one after the other
+		StateDir: s.dir, MaxCrashes: 1, Worker: "bench", Now: time.Now, Ended: func(e php.End) { // one after the other
 			if ended != nil && !ended(e) {
 				return
 			}

@@ -16,9 +16,11 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// pages are what is photographed, by the picture's name.
+// pages are what is photographed, by the picture's name. Behind # is the text of a row
+// that is in the middle of its picture.
 var pages = map[string]string{"overview": "/admin", "jobs": "/admin/jobs", "failed": "/admin/failed",
 	"schedules": "/admin/schedules",
+	"php-jobs":  "/admin/jobs#App\\Jobs",
 	"backups":   "/admin/backups", "analytics": "/admin/analytics", "api-docs": "/api/docs"}
 
 func main() {
@@ -94,7 +96,7 @@ func startDemo(ctx context.Context, dir string) (base string, stop func(), err e
 		stop()
 		return "", nil, err
 	}
-	const more = 20
+	const more = 8
 	for n := range more {
 		payload := fmt.Sprintf(`{"sleep":"%dms"}`, n*7%90)
 		if n == more-1 {
@@ -108,7 +110,7 @@ func startDemo(ctx context.Context, dir string) (base string, stop func(), err e
 	}
 	done := func() bool {
 		out, err := exec.CommandContext(ctx, binary, "--cms", site, "jobs", "list", "--json", "--status",
-			"queued").Output()
+			"queued", "--type", "cmsjobs.probe").Output()
 		return err == nil && !strings.Contains(string(out), `"id"`)
 	}
 	if err := until(ctx, done); err != nil {
@@ -150,9 +152,17 @@ func signIn(ctx context.Context, base string) error {
 }
 
 func photograph(ctx context.Context, url, path string) error {
+	url, row, _ := strings.Cut(url, "#")
 	if err := chromedp.Do(ctx, chromedp.Navigate(url), chromedp.WaitVisible("main, #swagger-ui, body"),
 		chromedp.Sleep(2*time.Second)); err != nil {
 		return err
+	}
+	if row != "" {
+		script := fmt.Sprintf(`(Array.from(document.querySelectorAll("tr")).find(
+			row => row.textContent.includes(%q)).scrollIntoView({block: "center"}), true)`, row)
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[bool](script)); err != nil {
+			return err
+		}
 	}
 	picture, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err != nil {

@@ -33,7 +33,7 @@ func (r *Services) phpParts() (parts []part, err error) {
 		return nil, err
 	}
 	worker := r.workerInfo(r.Config.Queue.WorkerID).ID
-	source, err := phprows.New(r.tables, c.Connection, worker)
+	source, err := r.PHPRows(worker)
 	if err != nil {
 		return nil, UsageError{Err: fmt.Errorf("php.enabled: %w", err)}
 	}
@@ -99,6 +99,11 @@ func (r *Services) watchFeedAlone(ctx context.Context) error {
 	<-ctx.Done()
 	stop()
 	return nil
+}
+
+// PHPRows are PHP's jobs in the CMS's table, claimed by the worker that is named.
+func (r *Services) PHPRows(worker string) (php.Source, error) {
+	return phprows.New(r.tables, r.Config.PHP.Connection, worker)
 }
 
 // phpPrograms finds PHP and the site's artisan.

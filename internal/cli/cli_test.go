@@ -303,7 +303,10 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 		t.Errorf("blog-posts.xml has %d addresses, %v", n, err)
 	}
 	want(t, call(t, nil, "--cms", dir, "doctor"), 0, "can run here")
-	want(t, call(t, nil, "--cms", dir, "jobs", "list", "--limit", "50"), 0, "sitemap.generate")
+	want(t, call(t, nil, "--cms", dir, "jobs", "list", "--limit", "50"), 0, "sitemap.generate", `App\Jobs\SendInvoice`,
+		`App\Jobs\ImportProducts`)
+	want(t, call(t, nil, "--cms", dir, "batches", "list"), 0, "Import of products")
+	want(t, call(t, nil, "--cms", dir, "failed", "list"), 0, "RuntimeException: Line 118 of supplier-4.csv")
 	want(t, call(t, nil, "demo", "--once", "--dir", dir), 0, "completed") // again, on the same site
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "precious"), nil, 0o600); err != nil {

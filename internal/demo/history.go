@@ -60,8 +60,8 @@ func accessLog(now time.Time) string {
 	return log.String()
 }
 
-// AddHistory gives the pages something to show: visits of a week, and a job
-// that has failed.
+// AddHistory gives the pages something to show: visits of a week, a job that has
+// failed, and jobs of PHP's.
 func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) error {
 	name := filepath.Join(site.Dir, "storage", "logs", "access.log")
 	if _, err := os.Stat(name); err == nil {
@@ -77,6 +77,9 @@ func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) 
 	if _, err := r.Handlers.Analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log),
 		func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
+	}
+	if err := addPHP(ctx, r, now); err != nil {
+		return fmt.Errorf("adding jobs of PHP's: %w", err)
 	}
 	_, err := r.Enqueue(ctx, jobs.Spec{Type: probe.Kind.Name, Data: []byte(`{"fail":"the printer is out of paper"}`),
 		MaxAttempts: 1})

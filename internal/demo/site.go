@@ -175,6 +175,9 @@ var demoTables = []string{
 	`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title VARCHAR(255) NOT NULL, action_label VARCHAR(255),
 		action_url VARCHAR(255), description VARCHAR(400), read_at TIMESTAMP, permission VARCHAR(255), created_at
 		TIMESTAMP, updated_at TIMESTAMP)`,
+	`CREATE TABLE job_batches (id VARCHAR(191) PRIMARY KEY, name VARCHAR(255) NOT NULL, total_jobs INTEGER NOT NULL,
+		pending_jobs INTEGER NOT NULL, failed_jobs INTEGER NOT NULL, failed_job_ids TEXT NOT NULL, options TEXT,
+		cancelled_at INTEGER, created_at INTEGER NOT NULL, finished_at INTEGER)`,
 }
 
 // writer writes content; its first error stays.

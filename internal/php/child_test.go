@@ -150,6 +150,13 @@ func (c *child) be(behaviour string) {
 		c.say(`{"more":true}`)
 		c.hear()
 		time.Sleep(time.Minute)
+	case "long at last": // quick jobs, so that others are claimed ahead, and then one without an end
+		for range 5 {
+			id, _ := c.job()
+			c.say(fmt.Sprintf(`{"done":{"id":%d,"as":"delete"}}`, id))
+		}
+		c.job()
+		time.Sleep(time.Minute)
 	case "die unread":
 		if c.first() {
 			c.say(`{"more":true}`)

@@ -9,29 +9,15 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-const (
-	// aheadFor is how much work is claimed before it is asked for, and mostAhead
-	// how many jobs a process that is.
-	aheadFor  = 100 * time.Millisecond
-	mostAhead = 200
-	// heldAhead is how long jobs are kept that nobody asks for.
-	heldAhead = time.Second
-)
-
-// claimer hands out jobs and claims them, some ahead.
+// claimer claims jobs, some ahead, and wakes the processes that wait for one.
 type claimer struct {
 	*Pool
-	ahead   []Job
-	moved   time.Time // when a job came or went
 	next    time.Time // no look at the queue before it
 	trouble time.Duration
-	looking bool
 	// woken says that Wake received while a look was under way, which may have come
 	// before the row.
 	woken bool
-	// stopping says that the pool ends: nothing is claimed or handed out any more.
-	stopping bool
-	found    chan looked
+	found chan looked
 }
 
 // looked is what one look at the queue gave.
@@ -44,27 +30,22 @@ type looked struct {
 func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 	c := &claimer{Pool: p, found: make(chan looked, 1)}
 	for done := ctx.Done(); ; {
-		now := p.c.Now()
-		c.lookIfWanted(ctx, now)
-		out, first := c.offer()
-		pause := time.NewTimer(c.pause(now))
+		ready, rest := c.lookIfWanted(ctx, p.c.Now())
+		pause := time.NewTimer(rest)
 		select {
-		case out <- first:
-			c.ahead, c.moved = c.ahead[1:], now
+		case ready <- struct{}{}:
 		case l := <-c.found:
 			c.take(l)
 		case j := <-p.back:
 			c.release([]Job{j})
 		case <-p.c.Wake:
-			c.next, c.woken = time.Time{}, c.looking
+			c.next, c.woken = time.Time{}, c.claims.busy()
 		case <-p.asked:
 		case <-pause.C:
-			if len(c.ahead) > 0 && p.c.Now().Sub(c.moved) >= heldAhead {
-				c.giveBack()
-			}
+			c.release(c.claims.stale(p.c.Now()))
 		case <-done:
-			done, c.stopping = nil, true
-			c.giveBack()
+			done = nil
+			c.release(c.claims.stop())
 		case <-stop:
 			pause.Stop()
 			c.finish()
@@ -74,56 +55,42 @@ func (p *Pool) claim(ctx context.Context, stop <-chan struct{}) {
 	}
 }
 
-// lookIfWanted starts a look at the queue, one at a time.
-func (c *claimer) lookIfWanted(ctx context.Context, now time.Time) {
-	if c.stopping || c.looking || now.Before(c.next) {
-		return
-	}
-	if n := c.want(); n > 0 {
-		c.looking = true
+// lookIfWanted starts a look at the queue, one at a time. It says whom to wake, nobody
+// where there is no job, and how long the claimer may rest if nothing happens.
+func (c *claimer) lookIfWanted(ctx context.Context, now time.Time) (ready chan<- struct{}, rest time.Duration) {
+	c.claims.mu.Lock()
+	defer c.claims.mu.Unlock()
+	s := &c.claims
+	if n := c.want(len(s.list)); n > 0 && !s.stopping && !s.looking && !now.Before(c.next) {
+		s.looking = true
 		go func() { c.found <- c.look(ctx, n) }()
 	}
-}
-
-// offer is the job that the next process that asks gets; nil where there is none.
-func (c *claimer) offer() (chan<- *Job, *Job) {
-	if len(c.ahead) == 0 || c.stopping {
-		return nil, nil
+	if len(s.list) == 0 || s.stopping {
+		return nil, max(c.next.Sub(now), c.c.Poll)
 	}
-	return c.jobs, &c.ahead[0]
+	return c.ready, max(heldAhead-now.Sub(s.moved), time.Millisecond)
 }
 
 // finish waits for a look that is under way, and releases what it found.
 func (c *claimer) finish() {
-	if c.looking {
+	if c.claims.busy() {
 		c.take(<-c.found)
 	}
-	c.giveBack()
+	c.release(c.claims.stop())
 }
 
-// want is how many jobs should be claimed now. With nobody at work there is
-// nobody to claim ahead for; long jobs are not claimed ahead at all, so that
-// other hosts have them.
-func (c *claimer) want() int {
-	wanting, ahead := int(c.wanting.Load()), 0
+// want is how many jobs should be claimed now, where there are some. With nobody at
+// work there is nobody to claim ahead for.
+func (c *claimer) want(there int) int {
+	wanting := int(c.wanting.Load())
 	if wanting == 0 && c.busy.Load() == 0 {
 		return 0
 	}
-	if average := time.Duration(c.average.Load()); average > 0 {
-		ahead = min(int(aheadFor/average), mostAhead) * c.c.Processes
-	}
-	if len(c.ahead) > ahead/2 {
+	ahead := c.ahead()
+	if there > ahead/2 {
 		return 0
 	}
-	return wanting + ahead - len(c.ahead)
-}
-
-// pause is how long the claimer may rest if nothing happens.
-func (c *claimer) pause(now time.Time) time.Duration {
-	if len(c.ahead) > 0 {
-		return heldAhead
-	}
-	return max(c.next.Sub(now), c.c.Poll)
+	return wanting + ahead - there
 }
 
 // look claims up to n jobs.
@@ -152,7 +119,7 @@ func (p *Pool) look(ctx context.Context, n int) looked {
 // take keeps what a look found, and sets the time of the next.
 func (c *claimer) take(l looked) {
 	now := c.c.Now()
-	c.looking = false
+	c.claims.add(l.jobs, now)
 	switch {
 	case l.err != nil && !errors.Is(l.err, jobs.ErrUnseen):
 		c.trouble = min(max(2*c.trouble, c.c.Poll), 2*time.Second)
@@ -167,14 +134,6 @@ func (c *claimer) take(l looked) {
 		c.trouble, c.next = 0, time.Time{}
 	}
 	c.woken = false
-	if len(l.jobs) > 0 {
-		c.ahead, c.moved = append(c.ahead, l.jobs...), now
-	}
-}
-
-func (c *claimer) giveBack() {
-	c.release(c.ahead)
-	c.ahead = nil
 }
 
 // release releases jobs uncounted. What cannot be released runs again when

@@ -21,8 +21,9 @@ type output struct {
 	now  func() time.Time
 
 	mu      sync.Mutex // held while bytes are read: so that take has all that were there
-	rest    []byte     // the beginning of a line
-	long    bool       // the rest of a line that was cut is on its way
+	buffer  []byte
+	rest    []byte // the beginning of a line
+	long    bool   // the rest of a line that was cut is on its way
 	lines   []jobs.LogLine
 	dropped int
 }
@@ -41,9 +42,11 @@ func (o *output) read() {
 func (o *output) pull(fd int) (ended bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	buffer := make([]byte, 32<<10)
+	if o.buffer == nil {
+		o.buffer = make([]byte, 32<<10)
+	}
 	for {
-		n, err := readNow(fd, buffer)
+		n, err := readNow(fd, o.buffer)
 		switch {
 		case errors.Is(err, syscall.EINTR):
 			continue
@@ -52,7 +55,7 @@ func (o *output) pull(fd int) (ended bool) {
 		case err != nil || n <= 0:
 			return true
 		}
-		o.add(buffer[:n])
+		o.add(o.buffer[:n])
 	}
 }
 

@@ -71,8 +71,9 @@ func (c *Config) defaults() {
 // Pool keeps the PHP processes of one queue.
 type Pool struct {
 	c       Config
-	jobs    chan *Job     // from the claimer to processes that ask
-	asked   chan struct{} // a process began to ask
+	claims  claims        // what is claimed and not handed out
+	ready   chan struct{} // to a process that waits: there may be a job
+	asked   chan struct{} // a process waits for a job, or few are left
 	back    chan Job      // what a process has not read
 	ends    chan ending   // to the settler
 	wanting atomic.Int64  // processes that ask
@@ -110,7 +111,7 @@ func New(c Config) (*Pool, error) {
 		return nil, errors.New("a pool of PHP processes needs a source, a clock, a queue, a command and a connection")
 	}
 	c.defaults()
-	p := &Pool{c: c, jobs: make(chan *Job), asked: make(chan struct{}, 1), back: make(chan Job),
+	p := &Pool{c: c, ready: make(chan struct{}), asked: make(chan struct{}, 1), back: make(chan Job),
 		ends: make(chan ending, 1024), held: map[int64]jobs.Lease{}, resized: make(chan struct{}, 1),
 		retire: make(chan struct{}), alive: map[int]struct{}{}, outdated: make(chan struct{})}
 	p.size.Store(int64(c.Processes))
@@ -122,6 +123,14 @@ func (p *Pool) note(err error) {
 	if err != nil {
 		p.c.Logger.Warn("the journal of jobs claimed ahead does not work; a killed process costs them an attempt",
 			"event", "php.journal_failed", "queue", p.c.Queue, "error", err)
+	}
+}
+
+// wake says that something has changed, if nobody has said so yet.
+func wake(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 

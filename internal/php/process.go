@@ -15,7 +15,8 @@ const (
 	answerWithin = time.Second
 	// killAfter is how much longer than its time-out a job may run.
 	killAfter = time.Second
-	// writeWithin is how long a process that asks may take to read a job.
+	// writeWithin is how long a process that asks may take to read a job; half of it at
+	// least, as the deadline is not set again for each.
 	writeWithin = 10 * time.Second
 	// protocol is the version of the frames; the package on the site says its own.
 	protocol = 1
@@ -27,13 +28,19 @@ type process struct {
 	cmd      *exec.Cmd
 	in, out  *os.File // its descriptors 3 and 4, our ends
 	output   *output
-	messages chan *message
-	received []byte // and not taken apart yet: listen's, then finalMessage'
+	received []byte        // and not taken apart yet: listen's, then finalMessage's
+	listened chan struct{} // closed when listen has returned
 	gone     chan struct{}
+	changed  chan struct{} // it began to ask, and there is no job for it
 
+	// state is held by who hears a message or answers one: most of the time listen,
+	// which hands out the next job itself; live has the clocks and what is rare.
+	state sync.Mutex
 	job   *Job // in hand
 	began time.Time
-	sent  bool // the job was written to the pipe whole
+	due   time.Time // when the job in hand is killed; zero is never
+	sent  bool      // the job was written to the pipe whole
+	taken bool      // nothing was printed since the last job, as far as its end knows
 	asks  bool
 	ran   int
 	known bool     // it has said hello
@@ -41,11 +48,15 @@ type process struct {
 	why   string   // why we killed it
 	stops bool     // the pool does
 
+	stop     <-chan struct{} // closed when the pool stops
 	outdated <-chan struct{} // closed when its code is old
 	leaves   bool            // it was asked to end, as it had no job
 	retired  bool            // and no other takes its place
 
-	hello, answer, alarm *time.Timer
+	hello, answer, alarm, grace *time.Timer
+
+	alarmAt    time.Time // when alarm comes; zero is never
+	writeUntil time.Time // the deadline of writes
 
 	mu      sync.Mutex
 	settled []int64 // rows whose end is written, and it does not know yet

@@ -13,7 +13,7 @@ import (
 // says what was wrong with the process.
 func (x *process) end() error {
 	x.finalMessage()
-	for _, t := range []*time.Timer{x.hello, x.answer, x.alarm} {
+	for _, t := range []*time.Timer{x.hello, x.answer, x.alarm, x.grace} {
 		t.Stop()
 	}
 	if x.asks {
@@ -67,12 +67,8 @@ func (x *process) how() string {
 // is in the pipe when it is gone.
 func (x *process) finalMessage() {
 	_ = x.out.SetReadDeadline(time.Unix(1, 0)) // listen returns
-	for x.messages != nil {
-		m, open := <-x.messages
-		if !open {
-			break
-		}
-		x.hear(m)
+	if x.listened != nil {
+		<-x.listened
 	}
 	raw, err := x.out.SyscallConn()
 	if err != nil {

@@ -15,6 +15,58 @@ func (x *process) limit(j *Job) time.Duration {
 	return x.c.Timeout
 }
 
+// hand gives the process, which asks, a job.
+func (x *process) hand(j *Job) {
+	o := order{ID: j.Job.ID, Queue: j.Job.Queue, Attempts: j.Job.Attempt, Payload: string(j.Payload),
+		Crash: j.LastCrash}
+	switch {
+	case j.Fault != nil:
+		x.refuse(j, j.Fault.Error())
+		return
+	case j.Crashes > x.c.MaxCrashes:
+		x.refuse(j, fmt.Sprintf("the job killed its PHP process %d times, the last time while it was failed for "+
+			"that; the last: %s", j.Crashes, j.LastCrash))
+		return
+	case j.Crashes == x.c.MaxCrashes:
+		o.GiveUp = fmt.Sprintf("the job killed its PHP process %d times and is not run again", j.Crashes)
+	}
+	if !x.taken {
+		for _, l := range x.output.take() {
+			x.c.Logger.Info("output of a PHP process outside of jobs", "event", "php.output", "queue", x.c.Queue,
+				"line", l.Text)
+		}
+	}
+	x.note(x.journal.close(j.Lease.ID)) // from here on it may have begun
+	x.job, x.began, x.sent, x.taken = j, x.c.Now(), false, false
+	x.busy.Add(1)
+	x.sent = x.tell(&o)
+	if limit := x.limit(j); limit > 0 {
+		x.due = time.Now().Add(limit + killAfter)
+		x.setAlarm()
+	}
+}
+
+// setAlarm has the alarm come when the job in hand is due, or before: most jobs end
+// long before, and the alarm that is set serves the next one, too.
+func (x *process) setAlarm() {
+	if x.alarmAt.IsZero() || x.due.Before(x.alarmAt) {
+		x.alarmAt = x.due
+		x.alarm.Reset(time.Until(x.due))
+	}
+}
+
+// overdue kills the process if its job is due, and else sets the alarm again.
+func (x *process) overdue() {
+	x.alarmAt = time.Time{}
+	switch {
+	case x.job == nil || x.due.IsZero():
+	case time.Until(x.due) > 0:
+		x.setAlarm()
+	default:
+		x.kill("killed: it went on after its time-out")
+	}
+}
+
 // refuse fails a job without running it.
 func (x *process) refuse(j *Job, why string) {
 	x.note(x.journal.close(j.Lease.ID))
@@ -36,8 +88,7 @@ func (x *process) finish(e End, transactions int) {
 			"queue", x.c.Queue,
 			"type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "depth", transactions)
 	}
-	x.job = nil
-	x.alarm.Stop()
+	x.job, x.due, x.taken = nil, time.Time{}, true
 	x.busy.Add(-1)
 	x.ran++
 	average := x.average.Load()

@@ -7,12 +7,12 @@ import (
 
 // listen reads what the process says until the pipe ends, or end takes over.
 func (x *process) listen() {
-	defer close(x.messages)
+	defer close(x.listened)
 	chunk := make([]byte, 32<<10)
 	for {
 		n, err := x.out.Read(chunk)
 		x.received = append(x.received, chunk[:n]...)
-		if !x.parse(func(m *message) { x.messages <- m }) || err != nil {
+		if !x.parse(x.heard) || err != nil {
 			return
 		}
 	}
@@ -37,6 +37,21 @@ func (x *process) parse(each func(*message)) bool {
 	}
 }
 
+// heard takes in a message of a process that lives, and hands it the next job if it
+// asks: where one is claimed ahead, nobody else is woken for that.
+func (x *process) heard(m *message) {
+	x.state.Lock()
+	defer x.state.Unlock()
+	x.hear(m)
+	if !m.More || x.serve() || !x.asks {
+		return
+	}
+	x.taken = false
+	x.answer.Reset(answerWithin)
+	wake(x.changed)
+	wake(x.asked)
+}
+
 // hear takes in one message.
 func (x *process) hear(m *message) {
 	if m.Hello != 0 {
@@ -56,11 +71,6 @@ func (x *process) hear(m *message) {
 	if m.More && !x.asks {
 		x.asks = true
 		x.wanting.Add(1)
-		x.answer.Reset(answerWithin)
-		select {
-		case x.asked <- struct{}{}:
-		default:
-		}
 	}
 }
 
@@ -74,7 +84,10 @@ func (x *process) tell(o *order) bool {
 	x.mu.Unlock()
 	data, err := o.frame()
 	if err == nil {
-		_ = x.in.SetWriteDeadline(time.Now().Add(writeWithin)) // pipes have deadlines
+		if now := time.Now(); x.writeUntil.Sub(now) < writeWithin/2 {
+			x.writeUntil = now.Add(writeWithin)
+			_ = x.in.SetWriteDeadline(x.writeUntil) // pipes have deadlines
+		}
 		_, err = x.in.Write(data)
 	}
 	if err != nil {

@@ -10,9 +10,10 @@ import (
 )
 
 // start starts one process.
-func (p *Pool) start() (x *process, err error) {
-	x = &process{Pool: p, messages: make(chan *message), gone: make(chan struct{}), output: &output{now: p.c.Now},
-		outdated: p.generation(), hello: time.NewTimer(helloWithin), answer: stoppedTimer(), alarm: stoppedTimer()}
+func (p *Pool) start(stop <-chan struct{}) (x *process, err error) {
+	x = &process{Pool: p, listened: make(chan struct{}), gone: make(chan struct{}), changed: make(chan struct{}, 1),
+		output: &output{now: p.c.Now}, stop: stop, outdated: p.generation(),
+		hello: time.NewTimer(helloWithin), answer: stoppedTimer(), alarm: stoppedTimer(), grace: stoppedTimer()}
 	var ours, theirs [3]*os.File
 	defer func() {
 		for _, f := range theirs {
@@ -65,57 +66,77 @@ func withoutOurs(environ []string) []string {
 	return kept
 }
 
-// live feeds the process until it is gone. The error says what was wrong with it.
-func (x *process) live(ctx context.Context) error {
-	stop, grace := ctx.Done(), stoppedTimer()
-	defer grace.Stop()
+// live keeps the clocks of the process until it is gone. The error says what was wrong
+// with it.
+func (x *process) live() error {
+	stop := x.stop
 	for {
 		offered, retire, outdated := x.wishes()
-		if closed(outdated) {
-			x.leave(grace)
-			continue
-		}
 		select {
-		case m, open := <-x.messages:
-			if !open {
-				x.messages = nil
-			} else {
-				x.hear(m)
-			}
-		case j := <-offered:
-			x.hand(j)
+		case <-x.changed:
+		case <-offered:
+			x.do(func() { x.serve() })
 		case <-x.answer.C:
-			x.none()
+			x.do(x.none)
 		case <-x.alarm.C:
-			x.kill("killed: it went on after its time-out")
+			x.do(x.overdue)
 		case <-x.hello.C:
-			x.kill("the process did not say hello: is the package cmsjobs/laravel installed on the site, " +
-				"and found by \"php artisan package:discover\"?")
+			x.do(x.silent)
 		case <-retire:
-			x.retired = true
-			x.leave(grace)
+			x.do(x.retireNow)
 		case <-outdated:
-			x.leave(grace)
+			x.do(x.leave)
 		case <-stop:
-			stop, x.stops = nil, true
-			_ = terminate(x.cmd.Process) // gone already
-			x.none()
-			grace.Reset(x.c.Grace)
-		case <-grace.C:
-			x.kill(fmt.Sprintf("killed: it still ran %s after it was asked to stop", x.c.Grace))
+			stop = nil
+			x.do(x.finishUp)
+		case <-x.grace.C:
+			x.do(func() { x.kill(fmt.Sprintf("killed: it still ran %s after it was asked to stop", x.c.Grace)) })
 		case <-x.gone:
 			return x.end()
 		}
 	}
 }
 
+// do changes the process's state.
+func (x *process) do(change func()) {
+	x.state.Lock()
+	defer x.state.Unlock()
+	change()
+}
+
 // wishes are what a process that asks may get: a job, or that it is to end, because it is
 // one too many or has old code. Any other process gets nothing.
-func (x *process) wishes() (offered <-chan *Job, retire, outdated <-chan struct{}) {
-	if !x.asks || x.job != nil || x.stops || x.leaves {
+func (x *process) wishes() (offered <-chan struct{}, retire, outdated <-chan struct{}) {
+	x.state.Lock()
+	defer x.state.Unlock()
+	if !x.free() {
 		return nil, nil, nil
 	}
-	return x.jobs, x.retire, x.outdated
+	if closed(x.outdated) {
+		return nil, nil, x.outdated
+	}
+	return x.ready, x.retire, x.outdated
+}
+
+// free says whether the process may get a job, or be asked to end.
+func (x *process) free() bool { return x.asks && x.job == nil && !x.stops && !x.leaves }
+
+// serve hands a process that asks its next job; false where it gets none now.
+func (x *process) serve() bool {
+	for x.free() && !closed(x.outdated) && !closed(x.stop) && !closed(x.gone) {
+		select {
+		case <-x.retire: // before a job: a busy queue has always one
+			x.retireNow()
+			return false
+		default:
+		}
+		j := x.nextJob()
+		if j == nil {
+			return false
+		}
+		x.hand(j)
+	}
+	return x.job != nil
 }
 
 func closed(c <-chan struct{}) bool {
@@ -127,38 +148,32 @@ func closed(c <-chan struct{}) bool {
 	}
 }
 
+// silent ends a process that has not said hello in time.
+func (x *process) silent() {
+	if !x.known {
+		x.kill("the process did not say hello: is the package cmsjobs/laravel installed on the site, " +
+			"and found by \"php artisan package:discover\"?")
+	}
+}
+
+// retireNow takes the word that the process is one too many.
+func (x *process) retireNow() {
+	x.retired = true
+	x.leave()
+}
+
 // leave asks the process, which has no job, to end.
-func (x *process) leave(grace *time.Timer) {
+func (x *process) leave() {
 	x.leaves = true
 	_ = terminate(x.cmd.Process) // gone already
 	x.none()
-	grace.Reset(x.c.Grace)
+	x.grace.Reset(x.c.Grace)
 }
 
-// hand gives the process, which asks, a job.
-func (x *process) hand(j *Job) {
-	o := order{ID: j.Job.ID, Queue: j.Job.Queue, Attempts: j.Job.Attempt, Payload: string(j.Payload),
-		Crash: j.LastCrash}
-	switch {
-	case j.Fault != nil:
-		x.refuse(j, j.Fault.Error())
-		return
-	case j.Crashes > x.c.MaxCrashes:
-		x.refuse(j, fmt.Sprintf("the job killed its PHP process %d times, the last time while it was failed for "+
-			"that; the last: %s", j.Crashes, j.LastCrash))
-		return
-	case j.Crashes == x.c.MaxCrashes:
-		o.GiveUp = fmt.Sprintf("the job killed its PHP process %d times and is not run again", j.Crashes)
-	}
-	for _, l := range x.output.take() {
-		x.c.Logger.Info("output of a PHP process outside of jobs", "event", "php.output", "queue", x.c.Queue,
-			"line", l.Text)
-	}
-	x.note(x.journal.close(j.Lease.ID)) // from here on it may have begun
-	x.job, x.began, x.sent = j, x.c.Now(), false
-	x.busy.Add(1)
-	x.sent = x.tell(&o)
-	if limit := x.limit(j); limit > 0 {
-		x.alarm.Reset(limit + killAfter)
-	}
+// finishUp asks the process to end after its job.
+func (x *process) finishUp() {
+	x.stops = true
+	_ = terminate(x.cmd.Process) // gone already
+	x.none()
+	x.grace.Reset(x.c.Grace)
 }

@@ -1,9 +1,33 @@
+//go:build unix
+
 package php
 
 import (
 	"os"
+	"os/exec"
 	"testing"
+	"time"
 )
+
+// An alarm that was set for an earlier job leaves the one in hand alone until it is due.
+func TestAnAlarmOfAnEarlierJobKillsNoOther(t *testing.T) {
+	cmd := exec.CommandContext(t.Context(), "sleep", "60")
+	ownGroup(cmd)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	x := &process{cmd: cmd, alarm: stoppedTimer(), job: new(Job), due: time.Now().Add(time.Hour), alarmAt: time.Now()}
+	x.overdue()
+	if x.why != "" || !x.alarmAt.Equal(x.due) {
+		t.Errorf("killed: %q; the alarm comes at %s, the job is due at %s", x.why, x.alarmAt, x.due)
+	}
+	x.due = time.Now()
+	x.overdue()
+	if x.why == "" {
+		t.Error("a job that is due goes on")
+	}
+	_ = cmd.Wait() // killed
+}
 
 // Its listener may not have come to read what a dead process wrote.
 func TestTheFinalMessageIsTakenFromThePipe(t *testing.T) {

@@ -5,13 +5,21 @@ import (
 	"time"
 )
 
-// maxBatch is how many ends are written at once.
-const maxBatch = 500
+const (
+	// maxBatch is how many ends are written at once.
+	maxBatch = 500
+	// settleEvery is the least time between two writes: where jobs end all the time,
+	// those of this time are written together.
+	settleEvery = 10 * time.Millisecond
+)
 
-// settle writes ends, those together that came while the last ones were written,
-// until the channel is closed.
+// settle writes ends, the first at once, until the channel is closed.
 func (p *Pool) settle(ctx context.Context) {
+	var written time.Time
 	for first := range p.ends {
+		if rest := settleEvery - time.Since(written); rest > 0 {
+			time.Sleep(rest) // bounded
+		}
 		batch := []ending{first}
 	gather:
 		for len(batch) < maxBatch {
@@ -26,6 +34,7 @@ func (p *Pool) settle(ctx context.Context) {
 			}
 		}
 		p.write(ctx, batch)
+		written = time.Now()
 	}
 }
 

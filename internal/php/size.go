@@ -44,9 +44,9 @@ func (p *Pool) supervise(ctx context.Context) {
 func (p *Pool) keep(ctx context.Context) {
 	for failures := 0; ctx.Err() == nil; {
 		began := p.c.Now()
-		x, err := p.start()
+		x, err := p.start(ctx.Done())
 		if err == nil {
-			err = x.live(ctx)
+			err = x.live()
 			if x.retired {
 				return
 			}

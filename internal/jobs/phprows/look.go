@@ -82,7 +82,11 @@ func (s *Store) walk(ctx context.Context, l *look, queue string, from tables.Row
 	now int64, ended bool, err error) {
 	bytes := int64(0)
 	for range maxPages {
-		rows, clock, err := s.page(ctx, queue, from, pageRows)
+		limit := pageRows
+		if now == 0 { // the first page: most of the time all rows are PHP's
+			limit = min(n, pageRows)
+		}
+		rows, clock, err := s.page(ctx, queue, from, limit)
 		if err != nil {
 			return nil, 0, false, fmt.Errorf("looking for jobs of PHP: %w", err)
 		}
@@ -96,7 +100,7 @@ func (s *Store) walk(ctx context.Context, l *look, queue string, from tables.Row
 				return found, now, false, nil
 			}
 		}
-		if len(rows) < pageRows {
+		if len(rows) < limit {
 			return found, now, true, nil
 		}
 	}

@@ -131,6 +131,24 @@ func TestALostLeaseChangesNothing(t *testing.T) {
 	})
 }
 
+// The copy in failed_jobs is undone with its transaction, and not there twice.
+func TestAFailedJobBesideALostLeaseIsCopiedOnce(t *testing.T) {
+	each(t, func(f *fixture) {
+		f.push("default", payload("Failed", ""))
+		f.push("default", payload("Lost", ""))
+		list := f.claim(2)
+		f.exec("DELETE FROM jobs WHERE id = ?", list[1].Job.ID)
+		results, err := f.Settle(bg, []php.End{{Job: list[0], Outcome: php.Failed, Exception: "x"},
+			{Job: list[1], Outcome: php.Deleted}})
+		if err != nil || results[0] != nil || !errors.Is(results[1], jobs.ErrLeaseLost) {
+			f.t.Fatalf("%v, %v", results, err)
+		}
+		if a, b := f.count("jobs"), f.count("failed_jobs"); a != 0 || b != 1 {
+			f.t.Errorf("%d jobs, %d failed; want 0 and 1", a, b)
+		}
+	})
+}
+
 func TestARenewedLeaseIsHeldAndALapsedOneIsNot(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.push("default", payload("A", ""))
