@@ -32,7 +32,7 @@ type way struct {
 func (b *bench) inTurns(ctx context.Context, list ...*servers.Server) error {
 	t := b.table("MySQL beside MariaDB", fmt.Sprintf("The same work on both servers in turns, %d rounds; the "+
 		"medians, and the slowest and the fastest round.", rounds), "what", "MySQL jobs/s", "MariaDB jobs/s",
-		"MySQL : MariaDB", "MySQL : Laravel there", "MariaDB : Laravel there")
+		"MySQL : MariaDB", "server CPU µs/job, MySQL : MariaDB", "MySQL : Laravel there", "MariaDB : Laravel there")
 	var all []*ours
 	var peers []*laravel
 	for _, s := range list {
@@ -87,7 +87,7 @@ func (b *bench) ways(ctx context.Context, all []*ours, peers []*laravel) []way {
 
 // takeTurns measures one way and adds its row.
 func (b *bench) takeTurns(t *table, w way, list []*servers.Server) error {
-	rates := make([][]float64, len(list))
+	rates, spent := make([][]float64, len(list)), make([][]float64, len(list))
 	for round := range rounds {
 		for turn := range list {
 			i := (round + turn) % len(list)
@@ -96,12 +96,13 @@ func (b *bench) takeTurns(t *table, w way, list []*servers.Server) error {
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", w.name, list[i].Name, err)
 			}
-			rates[i] = append(rates[i], c.rate())
+			rates[i], spent[i] = append(rates[i], c.rate()), append(spent[i], c.serverJob())
 		}
 	}
 	row, ratios := []string{w.name}, []string{}
 	for i, s := range list {
 		slices.Sort(rates[i])
+		slices.Sort(spent[i])
 		median, name := rates[i][rounds/2], "side "+strings.ToLower(s.Name)+" "
 		b.found[name+w.figure] = median
 		row = append(row, fmt.Sprintf("%.0f (%.0f to %.0f)", median, rates[i][0], rates[i][rounds-1]))
@@ -111,6 +112,8 @@ func (b *bench) takeTurns(t *table, w way, list []*servers.Server) error {
 		}
 		ratios = append(ratios, "–")
 	}
-	t.add(append(append(row, fmt.Sprintf("%.2f", rates[0][rounds/2]/rates[1][rounds/2])), ratios...)...)
+	row = append(row, fmt.Sprintf("%.2f", rates[0][rounds/2]/rates[1][rounds/2]))
+	row = append(row, fmt.Sprintf("%.0f : %.0f", spent[0][rounds/2], spent[1][rounds/2]))
+	t.add(append(row, ratios...)...)
 	return nil
 }

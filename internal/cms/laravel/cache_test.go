@@ -59,7 +59,7 @@ type recorded struct {
 	Prefixes map[string]map[string]string
 }
 
-// prefixes were made thus: the laravel/framework of the version named stored one
+// prefixes were made as follows: the laravel/framework of the version named stored one
 // entry with the config/cache.php and config/database.php of that laravel/laravel
 // (for 13 the framework's own files), in Redis and in a table cache, by PHP 8.2
 // with portable-ascii 2.1.1, for each APP_NAME. What stood before the entry's

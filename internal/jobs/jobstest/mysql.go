@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strconv"
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql" // the driver that DSNs of this package name
@@ -106,23 +105,15 @@ func MySQLDSN(port int, database string) string {
 }
 
 // MySQLDSN is the data source name of a database on this MariaDB or MySQL server,
-// as hosts of its network reach it.
+// as hosts of its network reach it. On a shared server it is the account's that
+// CMSJOBS_TEST_ACCOUNT names; a server of a test's own has root only.
 func (s *Server) MySQLDSN(database string) string {
-	// CMSJOBS_TEST_MYSQL_ACCOUNT is an account without rights on the server itself,
-	// as a hosting company gives it. It exists on the server that the environment
-	// names; a server of a test's own has root only.
 	user := "root"
-	if database != "" && s.Port == namedPort() {
-		user = cmp.Or(os.Getenv("CMSJOBS_TEST_MYSQL_ACCOUNT"), user)
+	if _, has := accountServers.Load(s.Port); has && database != "" {
+		user = cmp.Or(os.Getenv(accountVariable), user)
 	}
 	return fmt.Sprintf("%s@tcp(%s:%d)/%s?parseTime=true&clientFoundRows=true&multiStatements=true", user,
 		cmp.Or(s.host, "127.0.0.1"), s.Port, database)
-}
-
-// namedPort is the port of the MySQL server that the environment names; 0 when none.
-func namedPort() int {
-	port, _ := strconv.Atoi(os.Getenv(mysqlPort))
-	return port
 }
 
 // RootMySQL connects to this MariaDB or MySQL server as its root, to no database,
@@ -138,11 +129,11 @@ func (s *Server) RootMySQL(t testing.TB) *sql.DB {
 }
 
 // AsRoot lets a test use the server's root until it ends, also where
-// CMSJOBS_TEST_MYSQL_ACCOUNT names another account: for what needs rights on the
-// server itself, such as functions beside a binary log.
+// CMSJOBS_TEST_ACCOUNT names another account: for what needs more rights than the
+// service has, such as functions beside a binary log.
 func AsRoot(t testing.TB) {
 	t.Helper()
-	t.Setenv("CMSJOBS_TEST_MYSQL_ACCOUNT", "root")
+	t.Setenv(accountVariable, "root")
 }
 
 // SetGlobal sets a variable of the engine's shared MariaDB or MySQL server, as its

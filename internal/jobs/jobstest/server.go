@@ -185,10 +185,16 @@ func Shared(t testing.TB, engine Engine) *Server {
 	if !ok {
 		t.Fatalf("%s has no server", engine)
 	}
+	server := &Server{}
 	if port, err := strconv.Atoi(os.Getenv(s.variable)); err == nil {
-		return &Server{Port: port}
+		server.Port = port
+	} else {
+		server = s.start(t, string(engine), s.make)
 	}
-	return s.start(t, string(engine), s.make)
+	if engine != PostgreSQL {
+		makeAccount(t, server)
+	}
+	return server
 }
 
 // Own starts a server of the test's own, for tests that kill it or set it up
