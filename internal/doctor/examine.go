@@ -80,7 +80,7 @@ func checks() []check {
 		{"breakers", checkBreakers},
 		{"backups", checkBackups},
 		{"repository", checkRepository},
-		{"space for backups", checkRoom},
+		{"space for backups", checkBackupSpace},
 		{"bucket", checkBucket},
 		{"analytics", checkAnalytics},
 		{"admin page", checkAdminPage},

@@ -76,20 +76,20 @@ func repositoryProblem(s backup.RepositoryState, p backup.RepositoryProblem, now
 		"the repository at %s cannot be read: %s", s.Destination, p.Detail)
 }
 
-// roomTime is how long the look at all files of the site may take.
-const roomTime = 30 * time.Second
+// spaceTime is how long the look at all files of the site may take.
+const spaceTime = 30 * time.Second
 
-// checkRoom says whether the next backup fits where it goes.
-func checkRoom(ctx context.Context, r *app.Services) ([]Finding, error) {
+// checkBackupSpace says whether the next backup fits where it goes.
+func checkBackupSpace(ctx context.Context, r *app.Services) ([]Finding, error) {
 	if r.Handlers.Backup == nil {
 		return nil, nil
 	}
-	inTime, cancel := context.WithTimeout(ctx, roomTime)
+	inTime, cancel := context.WithTimeout(ctx, spaceTime)
 	defer cancel()
-	short, err := r.Handlers.Backup.Room(inTime)
+	short, err := r.Handlers.Backup.Shortages(inTime)
 	if err != nil && errors.Is(inTime.Err(), context.DeadlineExceeded) && ctx.Err() == nil {
 		return []Finding{ok("whether the next backup fits was not found out in %s: there are many files; cmsjobs "+
-			"backup create says it first", display.Span(roomTime))}, nil
+			"backup create says it first", display.Span(spaceTime))}, nil
 	}
 	if err != nil {
 		return nil, err

@@ -148,9 +148,9 @@ func (h *Handler) lookAtVerifications(ctx context.Context, s *RepositoryState) e
 	return nil
 }
 
-// Room says of each destination why the next backup would not fit; nothing of those
+// Shortages says of each destination why the next backup would not fit; nothing of those
 // where it does, and of those that do not tell their space.
-func (h *Handler) Room(ctx context.Context) (map[string]error, error) {
+func (h *Handler) Shortages(ctx context.Context) (map[string]error, error) {
 	q := Request{Database: h.c.DSN != "", Files: len(h.c.Files) > 0}
 	e, err := h.Estimate(ctx, q)
 	if err != nil {

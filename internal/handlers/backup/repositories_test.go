@@ -136,11 +136,11 @@ func TestTheKeyOfARepositoryIsTried(t *testing.T) {
 }
 
 // What the next backup adds is held against the space, not all files of the site.
-func TestRoomForTheNextBackupIsKnownBefore(t *testing.T) {
+func TestASpaceShortageIsKnownBeforeTheNextBackup(t *testing.T) {
 	s := newRepositorySite(t)
 	h := s.handler(t)
 	s.backup(t, h)
-	if short, err := h.Room(t.Context()); err != nil || len(short) > 0 {
+	if short, err := h.Shortages(t.Context()); err != nil || len(short) > 0 {
 		t.Errorf("%v, %v", short, err)
 	}
 	// The 5 MiB of noise are there: 2 MiB more are enough.
@@ -153,15 +153,15 @@ func TestRoomForTheNextBackupIsKnownBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.c.Options.MaxBytes = size + 2<<20
-	if short, err := s.handler(t).Room(t.Context()); err != nil || len(short) > 0 {
+	if short, err := s.handler(t).Shortages(t.Context()); err != nil || len(short) > 0 {
 		t.Errorf("%v, %v", short, err)
 	}
 	s.c.Options.MaxBytes = 1
-	if short, err := s.handler(t).Room(t.Context()); err != nil || !strings.Contains(textOf(short["local"]), "max_total") {
+	if short, err := s.handler(t).Shortages(t.Context()); err != nil || !strings.Contains(textOf(short["local"]), "max_total") {
 		t.Errorf("over the quota: %v, %v", short, err)
 	}
 	s.c.Options.MaxBytes, s.c.Options.MinFree = 0, 1<<60
-	if short, err := s.handler(t).Room(t.Context()); err != nil || !strings.Contains(textOf(short["local"]), "free space") {
+	if short, err := s.handler(t).Shortages(t.Context()); err != nil || !strings.Contains(textOf(short["local"]), "free space") {
 		t.Errorf("on a full disk: %v, %v", short, err)
 	}
 }

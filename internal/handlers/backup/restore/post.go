@@ -49,7 +49,7 @@ var ErrNoPost = errors.New("the backup has no such post")
 func rowsOfPost(engine, prefix string, id int64) []swap.Rows {
 	postType := `Botble\Blog\Models\Post`
 	if engine == database.MySQL {
-		postType = strings.ReplaceAll(postType, `\`, `\\`) // which its strings take as a sign of their own
+		postType = strings.ReplaceAll(postType, `\`, `\\`) // its strings read one as an escape
 	}
 	ofPost := "reference_id = ? AND reference_type = '" + postType + "'"
 	rows := []swap.Rows{
