@@ -49,7 +49,7 @@ var guardsOfPHP = []guard{
 		promise: "P6",
 		name:    "an alarm of an earlier job kills no other",
 		file:    "internal/php/process_job.go",
-		old:     "	case time.Until(x.due) > 0:",
+		old:     "	case x.due.After(x.c.Now()):",
 		without: "	case x == nil:",
 		in:      pools,
 		test:    "TestAnAlarmOfAnEarlierJobKillsNoOther",

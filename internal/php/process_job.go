@@ -41,7 +41,7 @@ func (x *process) hand(j *Job) {
 	x.busy.Add(1)
 	x.sent = x.tell(&o)
 	if limit := x.limit(j); limit > 0 {
-		x.due = time.Now().Add(limit + killAfter)
+		x.due = x.c.Now().Add(limit + killAfter)
 		x.setAlarm()
 	}
 }
@@ -51,7 +51,7 @@ func (x *process) hand(j *Job) {
 func (x *process) setAlarm() {
 	if x.alarmAt.IsZero() || x.due.Before(x.alarmAt) {
 		x.alarmAt = x.due
-		x.alarm.Reset(time.Until(x.due))
+		x.alarm.Reset(x.due.Sub(x.c.Now()))
 	}
 }
 
@@ -60,7 +60,7 @@ func (x *process) overdue() {
 	x.alarmAt = time.Time{}
 	switch {
 	case x.job == nil || x.due.IsZero():
-	case time.Until(x.due) > 0:
+	case x.due.After(x.c.Now()):
 		x.setAlarm()
 	default:
 		x.kill("killed: it went on after its time-out")

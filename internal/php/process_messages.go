@@ -2,7 +2,6 @@ package php
 
 import (
 	"fmt"
-	"time"
 )
 
 // listen reads what the process says until the pipe ends, or end takes over.
@@ -84,7 +83,7 @@ func (x *process) tell(o *order) bool {
 	x.mu.Unlock()
 	data, err := o.frame()
 	if err == nil {
-		if now := time.Now(); x.writeUntil.Sub(now) < writeWithin/2 {
+		if now := x.c.Now(); x.writeUntil.Sub(now) < writeWithin/2 {
 			x.writeUntil = now.Add(writeWithin)
 			_ = x.in.SetWriteDeadline(x.writeUntil) // pipes have deadlines
 		}

@@ -16,7 +16,8 @@ func TestAnAlarmOfAnEarlierJobKillsNoOther(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	x := &process{cmd: cmd, alarm: stoppedTimer(), job: new(Job), due: time.Now().Add(time.Hour), alarmAt: time.Now()}
+	x := &process{Pool: &Pool{c: Config{Now: time.Now}}, cmd: cmd,
+		alarm: stoppedTimer(), job: new(Job), due: time.Now().Add(time.Hour), alarmAt: time.Now()}
 	x.overdue()
 	if x.why != "" || !x.alarmAt.Equal(x.due) {
 		t.Errorf("killed: %q; the alarm comes at %s, the job is due at %s", x.why, x.alarmAt, x.due)

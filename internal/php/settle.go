@@ -17,7 +17,7 @@ const (
 func (p *Pool) settle(ctx context.Context) {
 	var written time.Time
 	for first := range p.ends {
-		if rest := settleEvery - time.Since(written); rest > 0 {
+		if rest := settleEvery - p.c.Now().Sub(written); rest > 0 {
 			time.Sleep(rest) // bounded
 		}
 		batch := []ending{first}
@@ -34,7 +34,7 @@ func (p *Pool) settle(ctx context.Context) {
 			}
 		}
 		p.write(ctx, batch)
-		written = time.Now()
+		written = p.c.Now()
 	}
 }
 
