@@ -37,7 +37,11 @@ func testTheAccountOfTheInstallation(t *testing.T, engine jobstest.Engine) {
 		}
 	}
 	if n := r.count("SELECT COUNT(*) FROM cms.cmsjobs_runs WHERE outcome = 'completed'"); n < 2 {
-		t.Errorf("%d jobs were done", n)
+		out, err := r.site("jobs list --status failed")
+		t.Errorf("%d jobs were done; %v\n%s", n, err, out)
+	}
+	if engine != jobstest.MySQL { // the program needs the same of both; once is long enough
+		return
 	}
 	for _, right := range []string{"SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "ALTER", "DROP"} {
 		t.Run("not one too many: "+right, func(t *testing.T) { r.siteWithout(t, right) })
