@@ -56,7 +56,8 @@ func repositoryProblem(s backup.RepositoryState, p backup.RepositoryProblem, now
 	switch p.Fault {
 	case backup.RepositoryDamaged:
 		return fail("cmsjobs backup verify says which backups are affected; rename the folder repository there, and "+
-			"the next backup makes a new one (docs/backup.md)", "the repository at %s is damaged: %s", s.Destination, p.Detail)
+			"the next backup makes a new one (docs/backup.md)", "the repository at %s is damaged: %s", s.Destination,
+			p.Detail)
 	case backup.RepositoryLocked:
 		return fail("name the file of the right age identity in backup.age_identities",
 			"no age identity here opens the repository at %s: %s", s.Destination, p.Detail)

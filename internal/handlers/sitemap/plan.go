@@ -124,8 +124,8 @@ func (p *plan) name(g *group, n, of int) string {
 // query is what a group's entries need of the CMS.
 func (p *plan) query(g *group) cms.ContentQuery {
 	o := p.options
-	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images || o.Videos, Titles: o.LLMs || o.News && g.model.Scheduled ||
-		o.Videos, Contents: o.Videos, Versions: o.Alternates, IDs: g.ids}
+	return cms.ContentQuery{Now: p.now, Robots: !o.KeepNoIndex, Images: o.Images || o.Videos, Contents: o.Videos,
+		Titles: o.LLMs || o.Videos || o.News && g.model.Scheduled, Versions: o.Alternates, IDs: g.ids}
 }
 
 // Preview is what a map would have of one kind of content.

@@ -161,8 +161,8 @@ func gates(s Snapshot) []Reason {
 			limit, s.Job.Type, s.Running))
 	}
 	if len(s.Policy.Rates) > 0 {
-		reasons = append(reasons, reason("rate", time.Time{}, "Jobs of %s begin at the rate %s. What is above it waits.",
-			s.Job.Type, rates(s.Policy.Rates)))
+		reasons = append(reasons, reason("rate", time.Time{},
+			"Jobs of %s begin at the rate %s. What is above it waits.", s.Job.Type, rates(s.Policy.Rates)))
 	}
 	return reasons
 }

@@ -100,8 +100,8 @@ func (s *Store) permitsInUse(ctx context.Context, set string) (used int, next ti
 	now := s.tables.SecondsNow()
 	var seconds int64
 	_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&used, &seconds}, fmt.Sprintf("SELECT COUNT(*), "+
-		"COALESCE(MIN(expires_at), %s) - %s + 1 FROM cmsjobs_permits WHERE type = ? AND expires_at >= %s", now, now, now),
-		set)
+		"COALESCE(MIN(expires_at), %s) - %s + 1 FROM cmsjobs_permits WHERE type = ? AND expires_at >= %s", now, now,
+		now), set)
 	if err != nil {
 		err = fmt.Errorf("counting the permits of %s: %w", set, err)
 	}
