@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -35,13 +36,9 @@ func ParseRate(text string) (Rate, error) {
 		return wrong()
 	}
 	per = strings.TrimSpace(per)
-	if per == "d" || per == "day" {
-		per = "24h"
-	}
-	if units := map[string]string{"s": "1s", "m": "1m", "h": "1h", "second": "1s", "minute": "1m", "hour": "1h"}; units[per] != "" {
-		per = units[per]
-	}
-	if r.Per, err = time.ParseDuration(per); err != nil {
+	units := map[string]string{"s": "1s", "second": "1s", "m": "1m", "minute": "1m", "h": "1h", "hour": "1h",
+		"d": "24h", "day": "24h"}
+	if r.Per, err = time.ParseDuration(cmp.Or(units[per], per)); err != nil {
 		return wrong()
 	}
 	return r, r.Validate()

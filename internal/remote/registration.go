@@ -109,6 +109,14 @@ func (t Type) check() error {
 			return invalid("a step of the backoff of %s is from 0 seconds to a day", t.Name)
 		}
 	}
+	if err := t.checkRates(); err != nil {
+		return err
+	}
+	_, err := t.announced().Entry()
+	return err
+}
+
+func (t Type) checkRates() error {
 	if len(t.Rates) > 10 {
 		return invalid("rate of %s has at most 10 entries", t.Name)
 	}
@@ -117,8 +125,7 @@ func (t Type) check() error {
 			return invalid("rate of %s: %v", t.Name, err)
 		}
 	}
-	_, err := t.announced().Entry()
-	return err
+	return nil
 }
 
 // announced is the type as other processes see it.
