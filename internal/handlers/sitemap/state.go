@@ -49,7 +49,8 @@ func (h *Handler) fingerprint(ctx context.Context, p *plan) (fingerprint, error)
 		day = p.now.UTC().Format(time.DateOnly + "T15") // posts stop being news by the hour
 	}
 	err := see([]any{layoutVersion, p.perFile, p.botble, p.options, p.publication, p.summary, p.language, day,
-		p.links.Root, p.links.Ending, p.links.Homepage, p.links.Languages, p.links.Home(p.lastLanguage()), p.links.Today()})
+		p.links.Root, p.links.Ending, p.links.Homepage, p.links.Languages, p.links.Home(p.lastLanguage()),
+		p.links.Today()})
 	current.sum = hex.EncodeToString(sum.Sum(nil))
 	return current, err
 }
