@@ -24,6 +24,8 @@ var onOneServer = map[string]string{
 	"internal/cli/service_enqueue_test.go TestTheSameJobFromEverywhere":                         "one snippet of SQL for both; it runs on MySQL",
 	"internal/cli/service_conditions_test.go TestConditionsAreSeenEverywhere":                   "four minutes; what is measured runs on both in internal/jobs/queue",
 	"internal/cli/service_conditions_test.go openDatabase":                                      "the server of TestConditionsAreSeenEverywhere",
+	"internal/cli/service_restore_post_test.go TestAPostIsRestoredOverHTTP":                     "over HTTP and by a worker; the restore itself runs on both in internal/handlers/backup",
+	"setup_test.go TestTheRemovalOfSetupKeepsLaterBackups":                                      "files in a folder; TestSetupAndItsRemoval runs on both",
 	"internal/cli/service_stop_test.go TestAServiceWaitsForItsDatabase":                         "a network that refuses is the same for both",
 	"internal/cli/service_stop_test.go siteOnOwnServer":                                         "the server is only paused or killed; one that is gone refuses connections, which is the same for both",
 	"internal/handlers/mail/queue_bench_test.go queueTime":                                      "a benchmark: its figures are of one server",

@@ -192,7 +192,8 @@ func (c *collection) leftovers(ctx context.Context) error {
 	}
 	if s, can := c.store.Store.(sweeper); can {
 		c.store.lists.Add(1)
-		if _, err := s.Sweep(ctx, "", c.l.at.Add(-c.o.Grace)); err != nil {
+		// never what is being written now: a lock is, while others collect
+		if _, err := s.Sweep(ctx, "", c.l.at.Add(-max(c.o.Grace, time.Minute))); err != nil {
 			return fmt.Errorf("removing unfinished uploads: %w", err)
 		}
 	}
