@@ -90,8 +90,11 @@ var (
 // kept says whether a statement belongs into the corpus. Comments with a version
 // are in those of mysqldump, which may back up the database.
 func kept(statement string) bool {
-	return statement != "" && !strings.Contains(statement, "/*!") && (!foreign.MatchString(statement) || ours.MatchString(statement) && statement[0] != '/' &&
-		statement[0] != '-')
+	if statement == "" || strings.Contains(statement, "/*!") {
+		return false
+	}
+	return !foreign.MatchString(statement) ||
+		ours.MatchString(statement) && statement[0] != '/' && statement[0] != '-'
 }
 
 // normalised is a statement with its values replaced, on one line.
