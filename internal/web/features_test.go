@@ -244,11 +244,11 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 		"jobs.enqueue": `{"type":"cache.clear"}`, "jobs.enqueueBatch": `{"jobs":[{"type":"cache.clear"}]}`,
 		"jobs.bulk":       `{"action":"retry","all":true}`,
 		"failed.retryAll": `{"all":true}`, "failed.deleteAll": `{"all":true}`,
-		"schedules.change":  `{"cron":"0 3 * * *"}`,
-		"suppressions.add":  `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
-		"webhooks.add":      `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`,
-		"webhooks.change":   `{"id":"1","url":"https://x","events":[],"enabled":true}`,
-		"media.regenerate":  `{"only_missing":true}`,
+		"schedules.change": `{"cron":"0 3 * * *"}`,
+		"suppressions.add": `{"address":"a@b","reason":"asked","created_at":"2026-11-21T12:00:00Z"}`,
+		"webhooks.add":     `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`,
+		"webhooks.change":  `{"id":"1","url":"https://x","events":[],"enabled":true}`,
+		"media.regenerate": `{"only_missing":true}`, "backups.restorePost": `{"confirm":"post-7"}`,
 		"workers.register":  `{"name":"shop","slots":1,"types":[{"type":"shop.resize"}]}`,
 		"workers.claim":     `{"limit":1}`,
 		"workers.heartbeat": `{"jobs":[{"lease":"l"}]}`, "workers.complete": `{"lease":"l"}`,
@@ -274,7 +274,7 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 			s.admin("POST", "/api/v1/tokens", bodies["tokens.create"]).into(t, &made)
 			id = made.Token.ID
 		}
-		path := strings.NewReplacer(":id", id, ":name", "sitemap", ":address", "a@b").Replace(r.Path)
+		path := strings.NewReplacer(":id", id, ":name", "sitemap", ":post", "7", ":address", "a@b").Replace(r.Path)
 		if r.Name == "queues.pause" { // no job, worker or setting knows it
 			path += "?force=true"
 		}
