@@ -548,7 +548,7 @@ var guards = slices.Concat(guardsOfRights, guardsOfPHP, []guard{
 		old:     "	if q.Confirm != plan.Confirm {",
 		without: "	if false {",
 		in:      "./internal/cli",
-		test:    "TestAPostIsRestoredOverHTTP/sqlite",
+		test:    "TestAPostIsRestoredOverHTTP",
 	},
 	{
 		promise: "P12",
