@@ -887,4 +887,13 @@ var guards = slices.Concat(guardsOfRights, guardsOfPHP, []guard{
 		in:      "./internal/jobs",
 		test:    "TestAWorkerKeepsARate",
 	},
+	{
+		promise: "P1",
+		name:    "a worker that ends when empty waits for what it gave back",
+		file:    "internal/jobs/worker_claim.go",
+		old:     " && !w.gaveBackLately():",
+		without: ":",
+		in:      queue,
+		test:    "TestAWorkerThatEndsWhenEmptyRunsWhatItGaveBack",
+	},
 })

@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"encoding/json"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -19,12 +20,14 @@ type prefetching struct {
 	kind    jobs.Kind[json.RawMessage]
 	started chan string   // data of each job that begins
 	goOn    chan struct{} // ends the job "long"
+	ended   chan error    // what the worker's Run returned
 }
 
-func newPrefetching(t *testing.T) *prefetching {
+func newPrefetching(t *testing.T, c jobs.Config, o tables.Options) *prefetching {
 	t.Helper()
 	s := &prefetching{db: jobstest.Migrated(t, jobstest.SQLite), kind: jobs.Kind[json.RawMessage]{Name: "test.ahead"},
-		started: make(chan string, 1000), goOn: make(chan struct{})}
+		started: make(chan string, 1000), goOn: make(chan struct{}),
+		ended: make(chan error, 1)}
 	if _, err := tables.CreateTables(t.Context(), s.db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
@@ -37,21 +40,22 @@ func newPrefetching(t *testing.T) *prefetching {
 		return nil
 	})
 	var err error
-	if s.store, err = queue.Open(t.Context(), s.db.DB, tables.Options{Registry: registry}); err != nil {
+	o.Registry = registry
+	if s.store, err = queue.Open(t.Context(), s.db.DB, o); err != nil {
 		t.Fatal(err)
 	}
-	w, err := jobs.NewWorker(jobs.Config{Source: s.store, Registry: registry, Now: time.Now, Prefetch: 16,
-		PollMin: 10 * time.Millisecond, PollMax: 50 * time.Millisecond})
+	c.Source, c.Registry, c.Now, c.Prefetch = s.store, registry, time.Now, 16
+	c.PollMin, c.PollMax = 10*time.Millisecond, 50*time.Millisecond
+	w, err := jobs.NewWorker(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s.enqueue(t, `1`, `2`, `3`, `4`, `5`, `6`, `7`, `8`, `"long"`, `10`, `11`, `12`, `13`, `14`, `15`, `16`)
 	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- w.Run(ctx) }()
+	go func() { s.ended <- w.Run(ctx); close(s.ended) }()
 	t.Cleanup(func() {
 		stop()
-		if err := <-ended; err != nil {
+		if err := <-s.ended; err != nil {
 			t.Error(err)
 		}
 	})
@@ -75,12 +79,9 @@ func (s *prefetching) count(t *testing.T, query string) (n int) {
 	return n
 }
 
-// One slot claims several short jobs ahead. When one of them turns out to be long,
-// those behind it are released within its run: uncounted, and without a line of
-// history. Then they run, once each and in their order.
-func TestWhatIsClaimedAheadOfALongJobIsGivenBack(t *testing.T) {
-	s := newPrefetching(t)
-	var order []string
+// untilGivenBack waits until the long job runs and those behind it are free for others.
+func (s *prefetching) untilGivenBack(t *testing.T) (order []string) {
+	t.Helper()
 	for len(order) == 0 || order[len(order)-1] != `"long"` {
 		order = append(order, <-s.started)
 	}
@@ -90,6 +91,37 @@ func TestWhatIsClaimedAheadOfALongJobIsGivenBack(t *testing.T) {
 			t.Fatalf("%d of the 7 jobs behind the long one are free for others", s.count(t, waiting))
 		}
 	}
+	return order
+}
+
+// A worker that ends when nothing is due gave jobs back, which a table of whole seconds
+// has due again in the next second: it stays for them.
+func TestAWorkerThatEndsWhenEmptyRunsWhatItGaveBack(t *testing.T) {
+	var later atomic.Int64 // the database's clock stands still at first
+	begun := time.Now().Truncate(time.Second)
+	s := newPrefetching(t, jobs.Config{StopWhenEmpty: true}, tables.Options{DatabaseClock: func() time.Time {
+		return begun.Add(time.Duration(later.Load()))
+	}})
+	s.untilGivenBack(t)
+	close(s.goOn)
+	tick := time.AfterFunc(300*time.Millisecond, func() { later.Store(int64(time.Second)) })
+	defer tick.Stop()
+	select {
+	case err := <-s.ended:
+		if n := s.count(t, "SELECT COUNT(*) FROM jobs"); n != 0 || err != nil {
+			t.Errorf("the worker ended with %d jobs left, %v", n, err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the worker did not end")
+	}
+}
+
+// One slot claims several short jobs ahead. When one of them turns out to be long,
+// those behind it are released within its run: uncounted, and without a line of
+// history. Then they run, once each and in their order.
+func TestWhatIsClaimedAheadOfALongJobIsGivenBack(t *testing.T) {
+	s := newPrefetching(t, jobs.Config{}, tables.Options{})
+	order := s.untilGivenBack(t)
 	if n := s.count(t, "SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'released'"); n != 0 {
 		t.Errorf("%d lines of history of jobs that never began", n)
 	}

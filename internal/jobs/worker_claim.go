@@ -198,7 +198,7 @@ func (w *Worker) finished(took, capacity int, whole bool) bool {
 		w.requestStop("it was to run once", nil)
 	case w.c.MaxJobs > 0 && started >= w.c.MaxJobs:
 		w.requestStop(fmt.Sprintf("it started %d jobs", started), nil)
-	case w.c.StopWhenEmpty && whole && !found && waiting+running+len(w.inFlight.list()) == 0:
+	case w.c.StopWhenEmpty && whole && !found && waiting+running+len(w.inFlight.list()) == 0 && !w.gaveBackLately():
 		w.requestStop("the queues are empty", nil)
 	default:
 		return false
@@ -235,9 +235,21 @@ func (w *Worker) spread(d time.Duration) time.Duration {
 	return d + time.Duration(float64(d)*0.2*w.c.Random())
 }
 
+// givenBackFor is how long a job that was given back may not be due: a table that
+// counts whole seconds has it due again in the next one.
+const givenBackFor = 1500 * time.Millisecond
+
+// gaveBackLately says that a look may miss what this worker itself gave back.
+func (w *Worker) gaveBackLately() bool {
+	at := w.gaveBack.Load()
+	return at != nil && w.c.Now().Sub(*at) < givenBackFor
+}
+
 // releaseUnstarted releases what was claimed before then and found no slot.
 func (w *Worker) releaseUnstarted(then time.Time, why string) {
 	for _, x := range w.inFlight.dequeue(then) {
+		now := w.c.Now()
+		w.gaveBack.Store(&now)
 		w.started.Add(-1)
 		w.finishWithoutRun(x, Settlement{Outcome: Released, Unstarted: true, Error: why})
 	}

@@ -119,10 +119,11 @@ type Worker struct {
 
 	started        atomic.Int64
 	done, failed   atomic.Int64
-	status         atomic.Value // string
-	paused         atomic.Value // []string
-	stop           atomic.Value // stopOrder
-	meanNanos      atomic.Int64 // moving average of a run's length
+	status         atomic.Value              // string
+	paused         atomic.Value              // []string
+	stop           atomic.Value              // stopOrder
+	meanNanos      atomic.Int64              // moving average of a run's length
+	gaveBack       atomic.Pointer[time.Time] // when a job was last given back unstarted; nil: never
 	stuck          atomic.Int64
 	unwritten      atomic.Bool // the last write of ends failed: nothing is claimed until one succeeds
 	claiming       atomic.Bool // false from the moment on when nothing more is claimed
