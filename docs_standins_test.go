@@ -297,7 +297,7 @@ func mailWithoutAnswer() (string, error) {
 		return "", err
 	}
 	if is, err := actual("jobs", "show", uuid); err != nil || !strings.Contains(is, "failed") {
-		return "", fmt.Errorf("the mail did not fail: %w\n%s", err, is)
+		return "", fmt.Errorf("the mail did not fail (%v)\n%s", err, is)
 	}
 	return uuid, nil
 }

@@ -64,7 +64,7 @@ func (o *ours) claims(ctx context.Context, s scene, n int) (first time.Duration,
 			Lease: time.Minute})
 		took := time.Since(begun)
 		if err != nil || len(got) != 1 && i > 0 {
-			return 0, nil, fmt.Errorf("%d jobs were claimed: %w", len(got), err)
+			return 0, nil, fmt.Errorf("claim %d took %d jobs (%v)", i+1, len(got), err)
 		}
 		if len(got) == 1 {
 			if _, err := fresh.Settle(ctx, []jobs.Settlement{
@@ -97,8 +97,10 @@ func (o *ours) snapshot(ctx context.Context) (end func(), err error) {
 // by statements that each end well within the connection's time-out.
 func (o *ours) stage(ctx context.Context, s scene) error {
 	if o.standing.payload != s.payload || o.standing.delay != s.delay || o.standing.n > s.n {
-		if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE jobs"); err != nil {
-			return err
+		for _, table := range []string{"jobs", "cmsjobs_cursors"} { // the new rows' numbers begin below the cursor
+			if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE "+table); err != nil {
+				return err
+			}
 		}
 		o.standing = scene{}
 	}
