@@ -111,12 +111,8 @@ type JobType struct {
 }
 
 // Rates are the rates that can be read; check names the others.
-func (k JobType) Rates() (list []jobs.Rate) {
-	for _, text := range k.Rate {
-		if r, err := jobs.ParseRate(text); err == nil {
-			list = append(list, r)
-		}
-	}
+func (k JobType) Rates() []jobs.Rate {
+	list, _ := jobs.ParseRates(k.Rate)
 	return list
 }
 
@@ -127,10 +123,8 @@ func checkKinds(kinds map[string]JobType, r *report) {
 		r.atLeastFor(path+"timeout", k.Timeout, 0)
 		r.atLeast(path+"limit", k.Limit, 0)
 		r.atLeastFor(path+"max_age", k.MaxAge, 0)
-		for _, text := range k.Rate {
-			if _, err := jobs.ParseRate(text); err != nil {
-				r.add(path+"rate", "%v", err)
-			}
+		if _, err := jobs.ParseRates(k.Rate); err != nil {
+			r.add(path+"rate", "%v", err)
 		}
 		for _, wait := range k.Backoff {
 			r.atLeastFor(path+"backoff", wait, 0)

@@ -51,12 +51,9 @@ type Job struct {
 func Handle[P any](w *Worker, t Type, fn func(ctx context.Context, job Job, payload P) error) {
 	t.Queue = cmp.Or(t.Queue, w.options.Queue)
 	policy := jobs.Policy{MaxAttempts: t.MaxAttempts, Timeout: t.Timeout, Limit: t.Limit}
-	for _, text := range t.Rates {
-		rate, err := jobs.ParseRate(text)
-		if err != nil {
-			panic(fmt.Sprintf("worker: the type %q: %v", t.Name, err))
-		}
-		policy.Rates = append(policy.Rates, rate)
+	var err error
+	if policy.Rates, err = jobs.ParseRates(t.Rates); err != nil {
+		panic(fmt.Sprintf("worker: the type %q: %v", t.Name, err))
 	}
 	if len(t.Backoff) > 0 {
 		policy.Backoff = jobs.Steps(t.Backoff...)

@@ -234,7 +234,7 @@ func (o ownTypes) survivesItsWorker(node *exec.Cmd, done func(seen) bool) {
 	var why struct{ Reasons []struct{ Code string } }
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
 		o.ask(200, "GET", "/api/v1/jobs/"+late+"/explain", "", bearer(o.admin), &why)
-		if len(why.Reasons) > 0 && why.Reasons[0].Code == "no_worker_kind" {
+		if len(why.Reasons) > 0 && why.Reasons[0].Code == "no_worker_for_type" {
 			break
 		}
 		if time.Now().After(deadline) {

@@ -44,6 +44,28 @@ func ParseRate(text string) (Rate, error) {
 	return r, r.Validate()
 }
 
+// ParseRates reads several rates: those that can be read, and why the first of the
+// others cannot.
+func ParseRates(texts []string) (list []Rate, err error) {
+	for _, text := range texts {
+		r, unread := ParseRate(text)
+		if unread != nil {
+			err = cmp.Or(err, unread)
+			continue
+		}
+		list = append(list, r)
+	}
+	return list, err
+}
+
+// RateTexts are the policy's rates as ParseRates reads them.
+func (p Policy) RateTexts() (list []string) {
+	for _, r := range p.Rates {
+		list = append(list, r.String())
+	}
+	return list
+}
+
 // Validate says what cannot be meant.
 func (r Rate) Validate() error {
 	switch {

@@ -42,22 +42,15 @@ func Types(registry *jobs.Registry, queue string, all bool) []TypeView {
 		views = append(views, TypeView{Name: e.Type, Aliases: registry.Aliases(name),
 			About: texts.Of("en", e.Type, texts.About),
 			Queue: cmp.Or(e.Queue, queue), MaxAttempts: e.Policy.MaxAttempts,
-			TimeoutMS: e.Policy.Timeout.Milliseconds(), Limit: e.Policy.Limit, Rates: ratesOf(e.Policy),
+			TimeoutMS: e.Policy.Timeout.Milliseconds(), Limit: e.Policy.Limit, Rates: e.Policy.RateTexts(),
 			Example: e.Schema.Example(), Schema: schemaOf(e)})
 	}
 	for _, e := range registry.Elsewhere() {
 		views = append(views, TypeView{Name: e.Type, About: e.Title, Queue: cmp.Or(e.Queue, queue),
 			MaxAttempts: e.Policy.MaxAttempts, TimeoutMS: e.Policy.Timeout.Milliseconds(), Limit: e.Policy.Limit,
-			Rates: ratesOf(e.Policy), Example: e.Schema.Example(), Schema: schemaOf(e), Elsewhere: true})
+			Rates: e.Policy.RateTexts(), Example: e.Schema.Example(), Schema: schemaOf(e), Elsewhere: true})
 	}
 	return views
-}
-
-func ratesOf(p jobs.Policy) (list []string) {
-	for _, r := range p.Rates {
-		list = append(list, r.String())
-	}
-	return list
 }
 
 // schemaOf is the JSON Schema of a type's payload.

@@ -120,10 +120,8 @@ func (t Type) checkRates() error {
 	if len(t.Rates) > 10 {
 		return invalid("rate of %s has at most 10 entries", t.Name)
 	}
-	for _, text := range t.Rates {
-		if _, err := jobs.ParseRate(jobs.PlainText(text, 60)); err != nil {
-			return invalid("rate of %s: %v", t.Name, err)
-		}
+	if _, err := jobs.ParseRates(t.Rates); err != nil {
+		return invalid("rate of %s: %v", t.Name, jobs.PlainText(err.Error(), 200))
 	}
 	return nil
 }
@@ -131,11 +129,7 @@ func (t Type) checkRates() error {
 // announced is the type as other processes see it.
 func (t Type) announced() announce.Type {
 	p := jobs.Policy{MaxAttempts: t.MaxAttempts, Timeout: t.Timeout, Limit: t.Limit}
-	for _, text := range t.Rates {
-		if r, err := jobs.ParseRate(text); err == nil { // check refuses the others
-			p.Rates = append(p.Rates, r)
-		}
-	}
+	p.Rates, _ = jobs.ParseRates(t.Rates) // check refuses what cannot be read
 	if len(t.Backoff) > 0 {
 		p.Backoff = jobs.Steps(t.Backoff...)
 	}

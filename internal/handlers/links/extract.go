@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"golang.org/x/net/html"
+
+	"github.com/cmsjobs/cmsjobs/internal/markup"
 )
 
 // maxLinks bounds how many links of a page are followed.
@@ -38,16 +40,16 @@ func extract(page io.Reader, at *url.URL) (list []link) {
 		case html.StartTagToken, html.SelfClosingTagToken:
 			token := tokens.Token()
 			if token.Data == "base" {
-				if to := resolve(at, attribute(token, "href")); to != nil {
+				if to := resolve(at, strings.TrimSpace(markup.Attribute(token, "href"))); to != nil {
 					base = to
 				}
 				continue
 			}
 			element, names := named[token.Data]
-			if !names || token.Data == "link" && !needed(attribute(token, "rel")) {
+			if !names || token.Data == "link" && !needed(strings.TrimSpace(markup.Attribute(token, "rel"))) {
 				continue
 			}
-			if to := resolve(base, attribute(token, element.attribute)); to != nil {
+			if to := resolve(base, strings.TrimSpace(markup.Attribute(token, element.attribute))); to != nil {
 				list = append(list, link{to, element.file})
 			}
 		}
@@ -64,15 +66,6 @@ func needed(rel string) bool {
 		return true
 	}
 	return false
-}
-
-func attribute(t html.Token, name string) string {
-	for _, a := range t.Attr {
-		if a.Key == name {
-			return strings.TrimSpace(a.Val)
-		}
-	}
-	return ""
 }
 
 // resolve is the address that a page means, without its fragment; nil where it is none that

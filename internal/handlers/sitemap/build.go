@@ -13,6 +13,7 @@ import (
 	xmlsitemap "github.com/snabb/sitemap"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap/rootfile"
 )
 
 // builder writes the files of one run into a staging folder.
@@ -21,8 +22,8 @@ type builder struct {
 	stage   *os.Root
 	seal    *sealer
 	out     *output
-	texts   []section // of llms.txt, one a group
-	parts   []file    // of the group that is being written
+	texts   []rootfile.Section // of llms.txt, one a group
+	parts   []file             // of the group that is being written
 	files   []file
 	nextID  int
 	urls    int
@@ -35,7 +36,7 @@ type builder struct {
 
 // group writes all of one kind of content.
 func (b *builder) group(ctx context.Context, h *Handler, g *group) error {
-	b.parts, b.texts = nil, append(b.texts, section{name: g.model.Name})
+	b.parts, b.texts = nil, append(b.texts, rootfile.Section{Name: g.model.Name})
 	if err := h.stream(ctx, b.plan, g, b.skip, b.add); err != nil {
 		return errors.Join(err, b.abort())
 	}
@@ -61,7 +62,7 @@ func (b *builder) add(e *entry) error {
 			return err
 		}
 	}
-	b.texts[len(b.texts)-1].add(e)
+	b.texts[len(b.texts)-1].Add(e.loc, e.title) // the entry is good until the next one
 	b.urls++
 	if b.urls%1000 == 0 {
 		b.seen(b.urls)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap/video"
 )
 
 // entry is one <url> of a sitemap.
@@ -17,7 +19,7 @@ type entry struct {
 	alternates []alternate
 	images     []string
 	news       *news
-	videos     []video
+	videos     []video.Video
 	title      string // of content, where llms.txt is asked for
 	post       string // the id of the post whose page it is, "" of another
 }
@@ -200,3 +202,18 @@ func width(text string, r rune) int {
 func zipped(name string) bool { return strings.HasSuffix(name, ".gz") }
 
 func gunzip(r io.Reader) (io.Reader, error) { return gzip.NewReader(r) }
+
+// appendVideo writes a video's elements in the order of its schema.
+func appendVideo(b []byte, v *video.Video) []byte {
+	b = appendXML(append(b, "<video:video><video:thumbnail_loc>"...), v.Thumbnail)
+	b = appendXML(append(b, "</video:thumbnail_loc><video:title>"...), v.Title)
+	b = appendXML(append(b, "</video:title><video:description>"...), v.Description)
+	b = append(b, "</video:description>"...)
+	if v.Content != "" {
+		b = append(appendXML(append(b, "<video:content_loc>"...), v.Content), "</video:content_loc>"...)
+	}
+	if v.Player != "" {
+		b = append(appendXML(append(b, "<video:player_loc>"...), v.Player), "</video:player_loc>"...)
+	}
+	return append(b, "</video:video>"...)
+}

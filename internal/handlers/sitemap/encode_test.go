@@ -11,6 +11,7 @@ import (
 	xmlsitemap "github.com/snabb/sitemap"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap/video"
 )
 
 func sample(n int) entry {
@@ -25,7 +26,7 @@ func FuzzEntry(f *testing.F) {
 	f.Add("\xff\x00\ufffd\ufffe", "\x1b[31m")
 	f.Fuzz(func(t *testing.T, loc, title string) {
 		e := entry{loc: loc, alternates: []alternate{{"en", title}}, images: []string{loc}, news: &news{title: title},
-			videos: []video{{title: title, thumbnail: loc, description: title, content: loc}}}
+			videos: []video.Video{{Title: title, Thumbnail: loc, Description: title, Content: loc}}}
 		text := header("", nsXHTML, nsImage, nsNews, nsVideo) + string(appendEntry(nil, &e)) + footer
 		var back struct {
 			URL struct {
@@ -108,7 +109,7 @@ func FuzzVideos(f *testing.F) {
 		item := cms.Item{Title: "T", Image: "a.jpg", Content: content}
 		list := videosOf(&item, "https://cms.example", func(p string) string { return "https://cms.example/" + p })
 		for _, v := range list {
-			if badURL(v.thumbnail) != "" || badURL(v.content+v.player) != "" || v.title == "" || v.description == "" {
+			if badURL(v.Thumbnail) != "" || badURL(v.Content+v.Player) != "" || v.Title == "" || v.Description == "" {
 				t.Errorf("%+v", v)
 			}
 		}

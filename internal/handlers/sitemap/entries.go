@@ -1,9 +1,14 @@
 package sitemap
 
 import (
+	"cmp"
+	"net/url"
+	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap/video"
 )
 
 // newsAge is how long a post is news (Google News sitemaps: two days).
@@ -91,4 +96,47 @@ func (p *plan) extensions() []string {
 		}
 	}
 	return list
+}
+
+const (
+	// maxVideos of one item are listed.
+	maxVideos = 20
+	// The limits of Google's video sitemaps, in characters.
+	maxVideoTitle       = 100
+	maxVideoDescription = 2048
+)
+
+// videosOf lists the videos that an item shows, in their order and each once. One
+// without a picture is left out: search engines refuse it.
+func videosOf(item *cms.Item, root string, media func(string) string) (list []video.Video) {
+	base, err := url.Parse(root + "/")
+	if err != nil || item.Title == "" {
+		return nil
+	}
+	picture := ""
+	if item.Image != "" {
+		picture = media(item.Image)
+	}
+	known := map[string]bool{}
+	add := func(source, poster string) {
+		v := video.At(base, source)
+		v.Thumbnail = cmp.Or(v.Thumbnail, video.Absolute(base, poster), picture)
+		at := cmp.Or(v.Player, v.Content)
+		if at == "" || known[at] || len(list) == maxVideos || badURL(at) != "" || badURL(v.Thumbnail) != "" {
+			return
+		}
+		known[at] = true
+		v.Title = firstRunes(item.Title, maxVideoTitle)
+		v.Description = firstRunes(cmp.Or(strings.TrimSpace(item.Summary), item.Title), maxVideoDescription)
+		list = append(list, v)
+	}
+	video.InMarkup(item.Content, add)
+	return list
+}
+
+func firstRunes(text string, n int) string {
+	if utf8.RuneCountInString(text) <= n {
+		return text
+	}
+	return string([]rune(text)[:n-1]) + "…"
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap/rootfile"
 )
 
 // Progress receives how many addresses are written ("writing") or files put
@@ -70,7 +72,7 @@ func (h *Handler) write(ctx context.Context, p *plan, current fingerprint, resul
 	if err != nil {
 		return nil, err
 	}
-	if err := errors.Join(h.robots(p, b.urls > 0), h.llms(p, b.texts, b.urls > 0)); err != nil {
+	if err := h.rootFiles(p, b.texts, b.urls > 0); err != nil {
 		return nil, err
 	}
 	result.URLs, result.Skipped, result.SkippedRows = b.urls, b.skipped, b.faults
@@ -107,5 +109,22 @@ func (h *Handler) withdraw(ctx context.Context, p *plan) ([]string, error) {
 	if err != nil {
 		return removed, err
 	}
-	return removed, errors.Join(h.robots(p, false), h.llms(p, nil, false), h.forget(ctx))
+	return removed, errors.Join(h.rootFiles(p, nil, false), h.forget(ctx))
+}
+
+// rootFiles names the map in robots.txt and writes llms.txt, or takes both back where
+// nothing is listed.
+func (h *Handler) rootFiles(p *plan, sections []rootfile.Section, listed bool) (err error) {
+	dir := h.site.Public()
+	if dir == "" {
+		return nil
+	}
+	if p.options.Robots {
+		err = rootfile.Robots(dir, "Sitemap: "+p.links.Root+"/"+indexName, listed)
+	}
+	if p.options.LLMs {
+		err = errors.Join(err, rootfile.LLMs{Title: p.publication, Address: p.links.Root, Summary: p.summary,
+			Marker: marker, Sections: sections}.Write(dir, listed))
+	}
+	return err
 }

@@ -46,7 +46,7 @@ type Snapshot struct {
 // Reason is one thing that holds the job back.
 type Reason struct {
 	// Code is stable: foreign, php, unreadable, unknown_kind, disabled, ended, running, stalled,
-	// not_due, retrying, paused, no_worker, no_worker_kind, kind_limit, rate, breaker,
+	// not_due, retrying, paused, no_worker, no_worker_for_type, type_limit, rate, breaker,
 	// busy, behind, ready.
 	Code string `json:"code"`
 	Text string `json:"text"`
@@ -157,22 +157,14 @@ func gates(s Snapshot) []Reason {
 		}
 	}
 	if limit := s.Policy.Limit; s.Known && limit > 0 && s.Running >= limit {
-		reasons = append(reasons, reason("kind_limit", time.Time{}, "At most %d of %s may run at once, and %d do.",
+		reasons = append(reasons, reason("type_limit", time.Time{}, "At most %d of %s may run at once, and %d do.",
 			limit, s.Job.Type, s.Running))
 	}
 	if len(s.Policy.Rates) > 0 {
 		reasons = append(reasons, reason("rate", time.Time{},
-			"Jobs of %s begin at the rate %s. What is above it waits.", s.Job.Type, rates(s.Policy.Rates)))
+			"Jobs of %s begin at the rate %s. What is above it waits.", s.Job.Type, strings.Join(s.Policy.RateTexts(), ", ")))
 	}
 	return reasons
-}
-
-func rates(list []jobs.Rate) string {
-	var texts []string
-	for _, r := range list {
-		texts = append(texts, r.String())
-	}
-	return strings.Join(texts, ", ")
 }
 
 // HeldBy is the name of the dependency that a waiting job was released for,
@@ -196,7 +188,7 @@ func workers(s Snapshot) []Reason {
 	live, listening, able, free := s.countWorkers()
 	switch {
 	case able == 0 && s.Elsewhere:
-		return []Reason{reason("no_worker_kind", time.Time{}, "The program that runs %s has no live worker. The job "+
+		return []Reason{reason("no_worker_for_type", time.Time{}, "The program that runs %s has no live worker. The job "+
 			"waits for one; nothing is lost.", s.Job.Type)}
 	case live == 0:
 		return []Reason{reason("no_worker", time.Time{}, "No worker is alive. Start one: cmsjobs work.")}
@@ -204,7 +196,7 @@ func workers(s Snapshot) []Reason {
 		return []Reason{reason("no_worker", time.Time{}, "Of %d live workers none listens to the queue %s. Start one "+
 			"that does: cmsjobs work --queue=%s.", live, s.Job.Queue, s.Job.Queue)}
 	case able == 0:
-		return []Reason{reason("no_worker_kind", time.Time{}, "No worker of the queue %s has a handler for %s. They "+
+		return []Reason{reason("no_worker_for_type", time.Time{}, "No worker of the queue %s has a handler for %s. They "+
 			"may be of an older version: restart them.", s.Job.Queue, s.Job.Type)}
 	case free == 0 && s.Job.RunAt.Before(s.Now):
 		return []Reason{reason("busy", time.Time{}, "All slots of the workers that can run it (%d) are busy. Raise "+

@@ -39,7 +39,7 @@ func TestEachReasonIsFound(t *testing.T) {
 			s.Breakers = []explain.Breaker{{Name: "s3", Types: []string{"backup.generate"}},
 				{Name: "smtp", Types: []string{"mail.send"}, Until: now.Add(time.Minute)}}
 		}},
-		{"kind_limit", "At most 2", func(s *explain.Snapshot) { s.Policy.Limit, s.Running = 2, 2 }},
+		{"type_limit", "At most 2", func(s *explain.Snapshot) { s.Policy.Limit, s.Running = 2, 2 }},
 		{"foreign", "PHP", func(s *explain.Snapshot) { s.Job.Foreign, s.Known = true, false }},
 		{"unreadable", "not JSON", func(s *explain.Snapshot) {
 			s.Known, s.Job.Type, s.Job.Payload = false, "",
@@ -50,7 +50,7 @@ func TestEachReasonIsFound(t *testing.T) {
 		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].Alive = false }},
 		{"no_worker", "No worker is alive", func(s *explain.Snapshot) { s.Workers[0].Status = "stopping" }},
 		{"no_worker", "--queue=cmsjobs", func(s *explain.Snapshot) { s.Workers[0].Queues = []string{"other"} }},
-		{"no_worker_kind", "older version", func(s *explain.Snapshot) { s.Workers[0].Types = []string{"cache.clear"} }},
+		{"no_worker_for_type", "older version", func(s *explain.Snapshot) { s.Workers[0].Types = []string{"cache.clear"} }},
 		{"busy", "slots", func(s *explain.Snapshot) { s.Workers[0].Running = make([]jobs.RunningJob, 2) }},
 		{"running", "attempt 1 of 3", func(s *explain.Snapshot) {
 			s.Job.Status, s.Job.Attempt, s.Job.StartedAt = jobs.StatusProcessing, 1, now.Add(-time.Second)

@@ -6,6 +6,8 @@ import (
 
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+
+	"github.com/cmsjobs/cmsjobs/internal/markup"
 )
 
 // PlainText is a readable plain text of an HTML body: lines where the HTML has
@@ -43,9 +45,9 @@ func (w *textWriter) start(t html.Token, closed bool) {
 			w.hidden++
 		}
 	case atom.A:
-		w.link = attribute(t, "href")
+		w.link = markup.Attribute(t, "href")
 	case atom.Img:
-		w.text.WriteString(attribute(t, "alt"))
+		w.text.WriteString(markup.Attribute(t, "alt"))
 	case atom.Li:
 		w.text.WriteString("\n- ")
 	case atom.Td, atom.Th:
@@ -75,15 +77,6 @@ func breakFor(tag atom.Atom) string {
 		return "\n"
 	case atom.P, atom.H1, atom.H2, atom.H3, atom.H4, atom.H5, atom.H6, atom.Blockquote:
 		return "\n\n"
-	}
-	return ""
-}
-
-func attribute(t html.Token, name string) string {
-	for _, a := range t.Attr {
-		if a.Key == name {
-			return a.Val
-		}
 	}
 	return ""
 }
