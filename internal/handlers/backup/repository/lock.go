@@ -98,6 +98,16 @@ func (l *lock) write(ctx context.Context) error {
 	return l.store.Put(ctx, l.key, strings.NewReader(hostName()+"\n"), storage.PutOptions{})
 }
 
+// heldBy is what a lock's key says: what for, and which run. purpose is "" where the
+// key is that of no lock, or says that a run ended.
+func heldBy(key string) (purpose, run string) {
+	purpose, run, ok := strings.Cut(strings.TrimPrefix(key, locksFolder), "-")
+	if !ok || !isRun(run) || purpose == "ended" {
+		return "", ""
+	}
+	return purpose, run
+}
+
 // exclude looks for locks that this one cannot be beside. A collection declares
 // those dead whose lease ended.
 func (l *lock) exclude(ctx context.Context, purpose string) error {
@@ -105,8 +115,8 @@ func (l *lock) exclude(ctx context.Context, purpose string) error {
 		if err != nil {
 			return fmt.Errorf("looking for locks of the repository: %w", err)
 		}
-		other, run, ok := strings.Cut(strings.TrimPrefix(info.Key, locksFolder), "-")
-		if !ok || !isRun(run) || run == l.run || other == "ended" || purpose != forCollect && other != forCollect {
+		other, run := heldBy(info.Key)
+		if other == "" || run == l.run || purpose != forCollect && other != forCollect {
 			continue
 		}
 		if age := l.at.Sub(info.Modified); age <= l.lease(other) {
@@ -184,8 +194,7 @@ func (r *Repository) Expired(ctx context.Context) (keys []string, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("looking for locks of the repository: %w", err)
 		}
-		purpose, run, ok := strings.Cut(strings.TrimPrefix(info.Key, locksFolder), "-")
-		if ok && isRun(run) && purpose != "ended" && r.o.Now().Sub(info.Modified) > r.lease(purpose) {
+		if purpose, _ := heldBy(info.Key); purpose != "" && r.o.Now().Sub(info.Modified) > r.lease(purpose) {
 			keys = append(keys, info.Key)
 		}
 	}

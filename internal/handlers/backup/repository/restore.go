@@ -239,23 +239,14 @@ func ignoreMissing(err error) error {
 // Copy writes one file of a backup to w. storage.ErrNotFound when the backup does
 // not have it.
 func (r *Repository) Copy(ctx context.Context, b *Record, name string, w io.Writer) error {
-	ctx, release, err := r.reading(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	in, err := r.newReader()
-	if err != nil {
-		return err
-	}
-	defer in.close()
-	for e, err := range r.Entries(ctx, b) {
-		if err != nil {
-			return err
+	found := false
+	if err := r.inTurn(ctx, b, func(ctx context.Context, in *reader, e Entry) (more bool, err error) {
+		if found = e.Name == name; found {
+			err = in.copy(ctx, w, e)
 		}
-		if e.Name == name {
-			return in.copy(ctx, w, e)
-		}
+		return !found, err
+	}); err != nil || found {
+		return err
 	}
 	return fmt.Errorf("the backup %s has no file %s: %w", b.ID, name, storage.ErrNotFound)
 }

@@ -13,6 +13,15 @@ import (
 // away meanwhile. What visit leaves of a content is not read. Reading one that is not
 // as it was stored fails with ErrDamaged.
 func (r *Repository) Walk(ctx context.Context, b *Record, visit func(Entry, io.Reader) error) error {
+	return r.inTurn(ctx, b, func(ctx context.Context, in *reader, e Entry) (bool, error) {
+		return true, visit(e, &content{ctx: ctx, in: in, entry: e, whole: sha256.New()})
+	})
+}
+
+// inTurn visits the files of a backup one after the other until visit wants no more, and keeps collections
+// away meanwhile.
+func (r *Repository) inTurn(ctx context.Context, b *Record,
+	visit func(context.Context, *reader, Entry) (more bool, err error)) error {
 	ctx, release, err := r.reading(ctx)
 	if err != nil {
 		return err
@@ -27,7 +36,7 @@ func (r *Repository) Walk(ctx context.Context, b *Record, visit func(Entry, io.R
 		if err != nil {
 			return cause(ctx, err)
 		}
-		if err := visit(e, &content{ctx: ctx, in: in, entry: e, whole: sha256.New()}); err != nil {
+		if more, err := visit(ctx, in, e); err != nil || !more {
 			return cause(ctx, err)
 		}
 	}
