@@ -8,13 +8,15 @@ import (
 // Mail says how mail is sent. The CMS's own settings win over it: an
 // administrator's change there is seen by the next job.
 type Mail struct {
-	Driver     string        `koanf:"driver"` // smtp, sendmail, log, files
+	Driver     string        `koanf:"driver"` // smtp, sendmail, log, files, postmark, mailgun, brevo, ses
 	Host       string        `koanf:"host"`
 	Port       int           `koanf:"port"`
 	Username   string        `koanf:"username"`
 	Password   Secret        `koanf:"password"`
 	Encryption string        `koanf:"encryption"` // auto, starttls, tls, none
 	Verify     bool          `koanf:"verify"`
+	Region     string        `koanf:"region"`   // of ses
+	Endpoint   string        `koanf:"endpoint"` // of a mail service; "" is its own
 	EHLO       string        `koanf:"ehlo"`
 	From       string        `koanf:"from"`
 	FromName   string        `koanf:"from_name"`
@@ -82,13 +84,15 @@ func defaultMail() Mail {
 func (m Mail) Networks() []netip.Prefix { return networks(m.AllowPrivate) }
 
 func (m Mail) check(r *report) {
-	r.oneOf("mail/driver", m.Driver, "smtp", "sendmail", "log", "files")
+	r.oneOf("mail/driver", m.Driver, "smtp", "sendmail", "log", "files", "postmark", "mailgun", "brevo",
+		"ses")
 	r.oneOf("mail/encryption", m.Encryption, "auto", "starttls", "tls", "none")
 	r.between("mail/port", m.Port, 1, 65535)
 	r.atLeastFor("mail/timeout", m.Timeout, time.Second)
 	if m.Driver == "files" && m.Dir == "" {
 		r.add("mail/dir", "the driver files needs a folder to put mails into")
 	}
+	m.checkService(r)
 	if m.DKIM.Domain != "" && (m.DKIM.Selector == "" || m.DKIM.KeyFile == "") {
 		r.add("mail/dkim/domain", "selector and key_file are needed besides")
 	}
@@ -108,5 +112,27 @@ func (m Mail) check(r *report) {
 	r.networks("mail/allow_private", m.AllowPrivate)
 	for template, age := range m.MaxAge {
 		r.atLeastFor("mail/max_age/"+template, age, 0)
+	}
+}
+
+// checkService says what a mail service needs.
+func (m Mail) checkService(r *report) {
+	needs := map[string]string{"postmark": "", "brevo": "", "mailgun": "the domain that mails are sent from",
+		"ses": "the id of an access key"}
+	user, service := needs[m.Driver]
+	if m.Endpoint != "" {
+		r.webURL("mail/endpoint", m.Endpoint)
+	}
+	if !service {
+		return
+	}
+	if m.Password == "" {
+		r.add("mail/password", "the driver %s needs a key", m.Driver)
+	}
+	if user != "" && m.Username == "" {
+		r.add("mail/username", "the driver %s needs %s", m.Driver, user)
+	}
+	if m.Driver == "ses" && m.Region == "" {
+		r.add("mail/region", "the driver ses needs a region such as eu-west-1")
 	}
 }

@@ -25,6 +25,21 @@ func (r *Services) Mailed(state mail.Status, recipients int) {
 
 // bounces takes POST /api/v1/mail/bounces, signed as Standard Webhooks says.
 func bounces(h *mail.Handler, log func(error)) http.Handler {
+	return mailReports("the signature is missing or wrong (mail.bounce_secret)", log,
+		func(q *http.Request, body []byte) (int, error) { return h.HandleBounceWebhook(q.Context(), q.Header, body) })
+}
+
+// serviceReports takes what a mail service reports at /api/v1/mail/bounces/SERVICE, with
+// the password that stands in the address.
+func serviceReports(h *mail.Handler, service string, log func(error)) http.Handler {
+	return mailReports("the password is missing or wrong: the address is https://cmsjobs:SECRET@… with "+
+		"mail.bounce_secret", log, func(q *http.Request, body []byte) (int, error) {
+		_, password, _ := q.BasicAuth()
+		return h.HandleServiceWebhook(q.Context(), service, password, body)
+	})
+}
+
+func mailReports(refusal string, log func(error), take func(*http.Request, []byte) (int, error)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
 		if q.Method != http.MethodPost {
 			w.Header().Set("Allow", http.MethodPost)
@@ -36,10 +51,10 @@ func bounces(h *mail.Handler, log func(error)) http.Handler {
 			http.Error(w, "the request is larger than 1 MiB, or broke off", http.StatusRequestEntityTooLarge)
 			return
 		}
-		n, err := h.HandleBounceWebhook(q.Context(), q.Header, body)
+		n, err := take(q, body)
 		switch {
 		case errors.Is(err, mail.ErrUnsigned):
-			http.Error(w, "the signature is missing or wrong (mail.bounce_secret)", http.StatusUnauthorized)
+			http.Error(w, refusal, http.StatusUnauthorized)
 		case err != nil:
 			log(err)
 			http.Error(w, "the reports could not be read or stored", http.StatusBadRequest)
@@ -61,7 +76,8 @@ func mailHandler(registry *jobs.Registry, r *Services) error {
 		Logger: r.Log,
 		Transport: mail.Transport{Driver: c.Driver, Host: c.Host, Port: c.Port, Username: c.Username,
 			Password: mail.Secret(c.Password.Reveal()),
-			TLS:      c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail},
+			TLS:      c.Encryption, EHLO: c.EHLO, FromName: c.FromName, FromAddress: c.From, SendmailPath: c.Sendmail,
+			Region: c.Region, Endpoint: c.Endpoint},
 	}
 	if box := c.Mailbox; box.Host != "" {
 		m.Mailbox = mail.Mailbox{Host: box.Host, Port: box.Port, Username: box.Username,
@@ -115,6 +131,7 @@ func (r *Services) finishMail(m *mail.Config) (err error) {
 		if m.VerifyWebhook, err = webhook.Verifier(secret, r.Now); err != nil {
 			return fmt.Errorf("mail.bounce_secret: %w", err)
 		}
+		m.BouncePassword = mail.Secret(secret)
 	}
 	if len(m.AttachmentRoots) == 0 && r.Site.Root != "" {
 		m.AttachmentRoots = []string{r.uploads()} // storage also holds logs, sessions and backups

@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/provider"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
@@ -100,10 +101,13 @@ func (r *Services) mounts(collector *analytics.Collector) map[string]http.Handle
 		m["/collect.js"] = http.HandlerFunc(analytics.ServeScript)
 	}
 	if h := r.Handlers.Mail; h != nil && r.Config.HTTP.API {
-		m["/api/v1/mail/bounces"] = bounces(h, func(err error) {
-			r.Log.Warn("bounce report refused",
-				"event", "mail.bounce_refused", "error", err)
-		})
+		log := func(err error) {
+			r.Log.Warn("bounce report refused", "event", "mail.bounce_refused", "error", err)
+		}
+		m["/api/v1/mail/bounces"] = bounces(h, log)
+		for _, service := range provider.Names() {
+			m["/api/v1/mail/bounces/"+service] = serviceReports(h, service, log)
+		}
 	}
 	return m
 }

@@ -244,6 +244,35 @@ func TestBouncesAreTakenOverHTTP(t *testing.T) {
 	}
 }
 
+// A mail service sends its own reports to an address with the secret as its password.
+func TestAMailServiceReportsOverHTTP(t *testing.T) {
+	secret := webhook.NewSecret()
+	o := newOffice(t, "CMSJOBS_MAIL_BOUNCE_SECRET="+secret)
+	basic := func(password string) http.Header {
+		r := http.Request{Header: http.Header{"Content-Type": {"application/json"}}}
+		r.SetBasicAuth("cmsjobs", password)
+		return r.Header
+	}
+	body := []byte(`{"event":"hard_bounce","email":"gone@example.net","reason":"no such user"}`)
+	const path = "/api/v1/mail/bounces/brevo"
+	for _, header := range []http.Header{{}, basic(""), basic(secret + "x")} {
+		if status, text := o.ask("POST", path, header, body); status != http.StatusUnauthorized {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	if status, text := o.ask("POST", path, basic(secret), []byte(`[1]`)); status != http.StatusBadRequest {
+		t.Errorf("another body: %d %s", status, text)
+	}
+	if status, text := o.ask("POST", "/api/v1/mail/bounces/pigeon", basic(secret), body); status < 400 {
+		t.Errorf("an unknown service: %d %s", status, text)
+	}
+	if status, text := o.ask("POST", path, basic(secret), body); status != http.StatusOK ||
+		strings.TrimSpace(text) != `{"taken":1}` {
+		t.Fatalf("%d %s", status, text)
+	}
+	want(t, o.call("mail", "suppressions", "list"), 0, "gone@example.net", "no such user")
+}
+
 func TestWithoutASecretNoBounceIsTaken(t *testing.T) {
 	if status, _ := newOffice(t).ask("POST", "/api/v1/mail/bounces", http.Header{},
 		[]byte("[]")); status != http.StatusUnauthorized {

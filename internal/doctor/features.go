@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/provider"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
@@ -63,6 +65,12 @@ func checkMail(ctx context.Context, r *app.Services) ([]Finding, error) {
 			return []Finding{warn("install it, or set mail.sendmail", "sendmail is not there: %v", err)}, nil
 		}
 		return []Finding{ok("mails go to %s", t.SendmailPath)}, nil
+	case slices.Contains(provider.Names(), t.Driver):
+		if err := r.Handlers.Mail.Greet(ctx, t); err != nil {
+			return []Finding{warn("check mail.endpoint, and whether this host may reach the web", "%s does not answer: %v",
+				t.Driver, err)}, nil
+		}
+		return []Finding{ok("%s answers (%s)", t.Driver, t.Host)}, nil
 	case t.Driver != mail.DriverSMTP:
 		return []Finding{ok("mails go to the %s", t.Driver)}, nil
 	}

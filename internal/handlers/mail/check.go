@@ -8,8 +8,10 @@ import (
 	"fmt"
 	"net"
 	"net/smtp"
+	"slices"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/provider"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
 )
@@ -42,11 +44,14 @@ func (h *Handler) SendTest(ctx context.Context, uuid, to string) (Result, error)
 	return r, err
 }
 
-// Greet connects to t's server as far as its greeting and leaves; no
-// credentials and no mail are sent.
+// Greet connects to t's server as far as its greeting and leaves, or asks a mail
+// service whether anybody is there; no credentials and no mail are sent.
 func (h *Handler) Greet(ctx context.Context, t Transport) error {
 	ctx, cancel := context.WithTimeout(ctx, greetTime)
 	defer cancel()
+	if slices.Contains(provider.Names(), t.Driver) {
+		return h.greetService(ctx, t)
+	}
 	raw, err := h.pool.connect(ctx, t, "tcp", t.Address())
 	if err != nil {
 		return err

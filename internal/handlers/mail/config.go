@@ -93,6 +93,8 @@ type Config struct {
 	Mailbox Mailbox
 	// EmailLogs writes a row of the CMS's own mail log for each accepted mail.
 	EmailLogs bool
+	// BouncePassword is what mail services send with their reports; "" refuses all.
+	BouncePassword Secret
 	// VerifyWebhook checks the signature of a bounce webhook; nil refuses all.
 	VerifyWebhook WebhookVerifier
 	// Breaker may be nil: then nothing is held back.

@@ -26,7 +26,7 @@ const (
 type outcome struct {
 	to     address.Address
 	status Status
-	code   int    // of SMTP, 0 when there was none
+	code   int    // of SMTP or of a service's HTTP, 0 when there was none
 	answer string // the server's, or the error
 	// hard says that the mailbox does not exist: no mail goes there any more.
 	hard bool

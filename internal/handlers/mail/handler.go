@@ -4,9 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/provider"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/template"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Handler sends mail. It is safe for concurrent use.
@@ -16,6 +19,7 @@ type Handler struct {
 	pool    *pool
 	ledger  ledger
 	limiter *limiter
+	client  *http.Client // of mail services
 }
 
 // New checks c and returns a Handler. Close it at the end.
@@ -39,11 +43,15 @@ func New(c Config) (*Handler, error) {
 	h := &Handler{Library: template.NewLibrary(c.Site, templates, c.Now), c: c, ledger: newLedger(c.DB, c.Now)}
 	h.pool = newPool(c)
 	h.limiter = newLimiter(c.DB, c.Limits)
+	h.client = serviceClient(c)
 	return h, nil
 }
 
 // Close ends idle connections.
-func (h *Handler) Close() { h.pool.close() }
+func (h *Handler) Close() {
+	h.pool.close()
+	h.client.CloseIdleConnections()
+}
 
 // Transport says how mail is sent now, for doctor and the test page.
 func (h *Handler) Transport(ctx context.Context) (Transport, error) {
@@ -89,6 +97,8 @@ func (h *Handler) driver(t Transport) driver {
 	switch t.Driver {
 	case DriverSMTP:
 		return &smtpDriver{pool: h.pool, transport: t}
+	case provider.Postmark, provider.Mailgun, provider.Brevo, provider.SES:
+		return serviceDriver{account: t.account(), client: h.client, now: h.c.Now}
 	case DriverSendmail:
 		return sendmailDriver{path: t.SendmailPath}
 	case DriverFiles:
@@ -99,4 +109,15 @@ func (h *Handler) driver(t Transport) driver {
 		return filesDriver{folder: folder, now: h.c.Now}
 	}
 	return logDriver{log: h.c.Logger}
+}
+
+// Register adds mail.send and its alias, and mail.bounces where there is a
+// mailbox to read.
+func (h *Handler) Register(r *jobs.Registry) {
+	if h.c.Mailbox.Host != "" {
+		jobs.Handle(r, ReadBounces, h.readBounces)
+	}
+	jobs.Handle(r, Send, h.send)
+	jobs.Restrict(r, Send, jobs.Restriction[SendPayload]{Refuse: h.refuse})
+	r.Alias("email.send", Send.Name)
 }

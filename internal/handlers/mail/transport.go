@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net"
 	"regexp"
@@ -13,9 +14,10 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/address"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/provider"
 )
 
-// Drivers.
+// Drivers besides the mail services of package provider.
 const (
 	DriverSMTP     = "smtp"
 	DriverSendmail = "sendmail"
@@ -35,6 +37,7 @@ const (
 
 // Transport is how mail is sent.
 type Transport struct {
+	// Driver is one of those above or of provider.Names.
 	Driver string
 	Host   string
 	Port   int
@@ -49,6 +52,9 @@ type Transport struct {
 	// SendmailPath is a separate program configuration: one that the CMS's
 	// settings name is never started.
 	SendmailPath string
+	// Region and Endpoint are a mail service's: see provider.Account. Its key is
+	// Password, and Username what it wants besides.
+	Region, Endpoint string
 
 	// foreign says that only the CMS's settings name the host: it is reached in
 	// a private network only where mail.allow_private says so.
@@ -77,10 +83,30 @@ func (t Transport) Address() string { return net.JoinHostPort(t.Host, strconv.It
 
 // dependency names what a circuit breaker watches, "" when nothing can be out.
 func (t Transport) dependency() string {
-	if t.Driver == DriverSMTP {
+	switch {
+	case t.Driver == DriverSMTP:
 		return "smtp:" + t.Address()
+	case slices.Contains(provider.Names(), t.Driver):
+		return t.Driver + ":" + t.Host
 	}
 	return ""
+}
+
+func (t Transport) account() provider.Account {
+	return provider.Account{Service: t.Driver, Key: string(t.Password), User: t.Username, Region: t.Region,
+		Endpoint: t.Endpoint}
+}
+
+// byService is t for a mail service whose HTTP interface is used.
+func (t Transport) byService(a provider.Account) (Transport, error) {
+	t.Driver, t.Username, t.Password, t.Region, t.Endpoint = a.Service, a.User, Secret(a.Key), a.Region, a.Endpoint
+	t.Port, t.TLS, t.foreign = 0, "", false
+	s, err := provider.New(a, nil, nil)
+	if err != nil {
+		return t, err
+	}
+	t.Host = s.Host()
+	return t, nil
 }
 
 // resolveTransport reads how to send: the CMS's settings first, then its .env,
@@ -100,6 +126,9 @@ func resolveTransport(settings cms.Settings, env cms.Env, own Transport) (Transp
 	t.Host = pick("email_host", "MAIL_HOST", own.Host)
 	t.Username, t.Password = credentials(servers)
 	t.foreign = foreign(servers)
+	if pick("email_driver", "MAIL_MAILER", "") == "" && slices.Contains(provider.Names(), own.Driver) {
+		return t.byService(own.account())
+	}
 	driver := pick("email_driver", "MAIL_MAILER", own.Driver)
 	if driver == "" { // the CMS's own default is sendmail; a named host says otherwise
 		driver = DriverSendmail
@@ -156,6 +185,8 @@ func (t Transport) withDriver(driver string, settings cms.Settings) (Transport, 
 	case DriverLog, "array":
 		t.Driver, t.Host = DriverLog, ""
 		return t, nil
+	case provider.Mailgun:
+		return t.mailgun(settings)
 	case "postmark":
 		token := settings.String("email_postmark_token", "")
 		return service("smtp.postmarkapp.com", token, token)
@@ -174,6 +205,22 @@ func (t Transport) withDriver(driver string, settings cms.Settings) (Transport, 
 	}
 	return t, fmt.Errorf("the CMS's mail driver %q cannot be used here: choose smtp with that service's SMTP host "+
 		"and password", driver)
+}
+
+// mailgun sends by Mailgun's HTTP interface with the keys of the CMS's settings.
+func (t Transport) mailgun(settings cms.Settings) (Transport, error) {
+	endpoint := strings.TrimPrefix(settings.String("email_mail_gun_endpoint", "api.mailgun.net"), "https://")
+	if !slices.Contains([]string{"api.mailgun.net", "api.eu.mailgun.net"}, endpoint) {
+		return t, fmt.Errorf("the CMS's setting email_mail_gun_endpoint is %.60q: write api.mailgun.net or "+
+			"api.eu.mailgun.net", endpoint)
+	}
+	domain, key := settings.String("email_mail_gun_domain", ""), settings.String("email_mail_gun_secret", "")
+	if domain == "" || key == "" {
+		return t, errors.New("the CMS sends mail by mailgun but has no domain or no key for it: enter both in its " +
+			"e-mail settings")
+	}
+	return t.byService(provider.Account{Service: provider.Mailgun, User: domain, Key: key,
+		Endpoint: "https://" + endpoint})
 }
 
 func (t Transport) withPort() (Transport, error) {
