@@ -26,7 +26,9 @@ func (r *Services) Mailed(state mail.Status, recipients int) {
 // bounces takes POST /api/v1/mail/bounces, signed as Standard Webhooks says.
 func bounces(h *mail.Handler, log func(error)) http.Handler {
 	return mailReports("the signature is missing or wrong (mail.bounce_secret)", log,
-		func(q *http.Request, body []byte) (int, error) { return h.HandleBounceWebhook(q.Context(), q.Header, body) })
+		func(q *http.Request, body []byte) (int, error) {
+			return h.HandleBounceWebhook(q.Context(), q.Header, body)
+		})
 }
 
 // serviceReports takes what a mail service reports at /api/v1/mail/bounces/SERVICE, with

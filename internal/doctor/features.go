@@ -67,8 +67,8 @@ func checkMail(ctx context.Context, r *app.Services) ([]Finding, error) {
 		return []Finding{ok("mails go to %s", t.SendmailPath)}, nil
 	case slices.Contains(provider.Names(), t.Driver):
 		if err := r.Handlers.Mail.Greet(ctx, t); err != nil {
-			return []Finding{warn("check mail.endpoint, and whether this host may reach the web", "%s does not answer: %v",
-				t.Driver, err)}, nil
+			return []Finding{warn("check mail.endpoint, and whether this host may reach the web",
+				"%s does not answer: %v", t.Driver, err)}, nil
 		}
 		return []Finding{ok("%s answers (%s)", t.Driver, t.Host)}, nil
 	case t.Driver != mail.DriverSMTP:

@@ -188,7 +188,7 @@ func (w *Worker) endsWhenEmpty() bool { return w.c.Once || w.c.StopWhenEmpty }
 // finished says whether a limit ends the worker. Only after a whole look it may
 // say that there is nothing.
 func (w *Worker) finished(took, capacity int, whole bool) bool {
-	waiting, running := w.inFlight.counts()
+	waiting, _ := w.inFlight.counts()
 	started := int(w.started.Load())
 	found := took > 0 || capacity == 0 || !w.trouble.quiet() // or could have
 	switch {
@@ -198,7 +198,7 @@ func (w *Worker) finished(took, capacity int, whole bool) bool {
 		w.requestStop("it was to run once", nil)
 	case w.c.MaxJobs > 0 && started >= w.c.MaxJobs:
 		w.requestStop(fmt.Sprintf("it started %d jobs", started), nil)
-	case w.c.StopWhenEmpty && whole && !found && waiting+running+len(w.inFlight.list()) == 0 && !w.gaveBackLately():
+	case w.c.StopWhenEmpty && whole && !found && w.isIdle():
 		w.requestStop("the queues are empty", nil)
 	default:
 		return false
@@ -233,6 +233,12 @@ func (w *Worker) wait(ctx context.Context, deadline <-chan time.Time, d time.Dur
 // spread puts up to a fifth on a wait, so that many workers do not ask at once.
 func (w *Worker) spread(d time.Duration) time.Duration {
 	return d + time.Duration(float64(d)*0.2*w.c.Random())
+}
+
+// isIdle says that the worker holds no job, and gave none back lately.
+func (w *Worker) isIdle() bool {
+	waiting, running := w.inFlight.counts()
+	return waiting+running+len(w.inFlight.list()) == 0 && !w.gaveBackLately()
 }
 
 // givenBackFor is how long a job that was given back may not be due: a table that

@@ -94,7 +94,7 @@ func New(a Account, client *http.Client, now func() time.Time) (*Sender, error) 
 		Brevo: "https://api.brevo.com", SES: "https://email." + a.Region + ".amazonaws.com"}[a.Service]
 	switch {
 	case own == "":
-		return nil, fmt.Errorf("%q is no mail service that is known here: %s are", a.Service, strings.Join(Names(), ", "))
+		return nil, unknown(a.Service)
 	case a.Key == "":
 		return nil, fmt.Errorf("no key is set for %s: set mail.password", a.Service)
 	case a.User == "" && a.Service == Mailgun:
@@ -116,6 +116,10 @@ func New(a Account, client *http.Client, now func() time.Time) (*Sender, error) 
 
 // Base is the service's address.
 func (s *Sender) Base() string { return s.base }
+
+func unknown(service string) error {
+	return fmt.Errorf("%q is no mail service that is known here: %s are", service, strings.Join(Names(), ", "))
+}
 
 // Host is what must answer: a host, with its port where it has one.
 func (s *Sender) Host() string {

@@ -38,8 +38,7 @@ func Reports(service string, body []byte) (list []Report, confirm string, err er
 	case known:
 		list, err = read(body)
 	default:
-		return nil, "", fmt.Errorf("%q is no mail service that is known here: %s are", service,
-			strings.Join(Names(), ", "))
+		return nil, "", unknown(service)
 	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%w (%s): %w", ErrUnreadable, service, err)
@@ -88,7 +87,8 @@ func mailgunReport(body []byte) ([]Report, error) {
 		return nil, err
 	}
 	d := e.Data
-	r := Report{Recipient: d.Recipient, MessageID: strings.Trim(d.Message.Headers.ID, "<>"), Status: d.Delivery.Enhanced,
+	r := Report{Recipient: d.Recipient, MessageID: strings.Trim(d.Message.Headers.ID, "<>"),
+		Status: d.Delivery.Enhanced,
 		Detail: strings.TrimSpace(d.Delivery.Message + " " + d.Delivery.Description)}
 	switch d.Event {
 	case "failed":
