@@ -66,8 +66,7 @@ func repositoryProblem(s backup.RepositoryState, p backup.RepositoryProblem, now
 			"a process that died left a lock in the repository at %s: %s", s.Destination, p.Detail)
 	case backup.RepositoryUnverified:
 		f := warn("cmsjobs backup verify", "%s", display.Sprintf("the files in the repository at %s were last "+
-			"verified "+
-			"%s, and that is due every %s {day|days}", s.Destination, display.Ago(s.Verified, now), p.Detail))
+			"verified %s, and that is due every %s {day|days}", s.Destination, display.Ago(s.Verified, now), p.Detail))
 		if s.Verified.IsZero() {
 			f.What = display.Sprintf("the files in the repository at %s were never verified", s.Destination)
 		}
