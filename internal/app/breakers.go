@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/provider"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
@@ -107,7 +108,7 @@ func (r *Services) OpenBreakers(ctx context.Context) ([]explain.Breaker, error) 
 func kindsOf(dependency string) []string {
 	sort, _, _ := strings.Cut(dependency, ":")
 	switch sort {
-	case "smtp":
+	case "smtp", provider.Postmark, provider.Mailgun, provider.Brevo, provider.SES:
 		return []string{mail.Send.Name}
 	case "imap":
 		return []string{mail.ReadBounces.Name}
