@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -9,7 +10,7 @@ import (
 // verified.
 type Backup struct {
 	Dir         string        `koanf:"dir"`
-	To          []string      `koanf:"to"`   // local, s3
+	To          []string      `koanf:"to"`   // local, s3, sftp
 	Form        string        `koanf:"form"` // archive, repository
 	FullEvery   time.Duration `koanf:"full_every"`
 	Format      string        `koanf:"format"` // tar.zst, tar.gz, zip
@@ -21,26 +22,40 @@ type Backup struct {
 	MinAge      time.Duration `koanf:"min_age"`
 	MinInterval time.Duration `koanf:"min_interval"`
 	MaxTotal    Size          `koanf:"max_total"`
-	Include     []string      `koanf:"include"`
-	Exclude     []string      `koanf:"exclude"`
-	NoTables    []string      `koanf:"exclude_tables"`
-	NoRows      []string      `koanf:"schema_only"`
-	WithSecrets bool          `koanf:"with_secrets"`
-	TrustedKeys []string      `koanf:"trusted_keys"`
-	Throttle    Size          `koanf:"throttle"`
-	Stall       time.Duration `koanf:"stall"`
-	Age         []string      `koanf:"age_recipients"`
-	Identity    []string      `koanf:"age_identities"` // files
-	Verify      string        `koanf:"verify"`         // restore, read, off
-	VerifyDSN   DSN           `koanf:"verify_dsn"`
-	VerifyMax   Size          `koanf:"verify_max"`
-	Budget      time.Duration `koanf:"verify_budget"`
-	Freespace   Size          `koanf:"free_space"`
-	Alert       time.Duration `koanf:"alert_after"`
-	Unverified  time.Duration `koanf:"alert_unverified"`
-	Notify      string        `koanf:"notify"` // failure, always
-	Digest      bool          `koanf:"digest"`
+	// Places overrides, by place, how long backups are kept there.
+	Places      map[string]BackupPlace `koanf:"places"`
+	Include     []string               `koanf:"include"`
+	Exclude     []string               `koanf:"exclude"`
+	NoTables    []string               `koanf:"exclude_tables"`
+	NoRows      []string               `koanf:"schema_only"`
+	WithSecrets bool                   `koanf:"with_secrets"`
+	TrustedKeys []string               `koanf:"trusted_keys"`
+	Throttle    Size                   `koanf:"throttle"`
+	Stall       time.Duration          `koanf:"stall"`
+	Age         []string               `koanf:"age_recipients"`
+	Identity    []string               `koanf:"age_identities"` // files
+	Verify      string                 `koanf:"verify"`         // restore, read, off
+	VerifyDSN   DSN                    `koanf:"verify_dsn"`
+	VerifyMax   Size                   `koanf:"verify_max"`
+	Budget      time.Duration          `koanf:"verify_budget"`
+	Freespace   Size                   `koanf:"free_space"`
+	Alert       time.Duration          `koanf:"alert_after"`
+	Unverified  time.Duration          `koanf:"alert_unverified"`
+	Notify      string                 `koanf:"notify"` // failure, always
+	Digest      bool                   `koanf:"digest"`
 }
+
+// BackupPlace overrides the retention of one place. Zero fields leave it as it is.
+type BackupPlace struct {
+	Keep     int           `koanf:"keep"`
+	Weekly   int           `koanf:"weekly"`
+	Monthly  int           `koanf:"monthly"`
+	MinAge   time.Duration `koanf:"min_age"`
+	MaxTotal Size          `koanf:"max_total"`
+}
+
+// backupPlaces are where backups can go.
+var backupPlaces = []string{"local", "s3", "sftp"}
 
 func defaultBackup() Backup {
 	return Backup{To: []string{"local"}, Form: "repository", FullEvery: 7 * 24 * time.Hour, Format: "tar.zst",
@@ -54,10 +69,10 @@ func defaultBackup() Backup {
 
 func (b Backup) check(r *report) {
 	if len(b.To) == 0 {
-		r.add("backup/to", "at least one place is needed: local, s3")
+		r.add("backup/to", "at least one place is needed: local, s3, sftp")
 	}
 	for _, to := range b.To {
-		r.oneOf("backup/to", to, "local", "s3")
+		r.oneOf("backup/to", to, backupPlaces...)
 	}
 	r.oneOf("backup/form", b.Form, "archive", "repository")
 	r.atLeastFor("backup/full_every", b.FullEvery, 0)
@@ -69,6 +84,7 @@ func (b Backup) check(r *report) {
 	r.atLeast("backup/weekly", b.Weekly, 0)
 	r.atLeast("backup/monthly", b.Monthly, 0)
 	r.atLeastFor("backup/min_age", b.MinAge, 0)
+	b.checkPlaces(r)
 	r.atLeastFor("backup/min_interval", b.MinInterval, 0)
 	r.atLeastFor("backup/stall", b.Stall, time.Second)
 	r.oneOf("backup/notify", b.Notify, "failure", "always")
@@ -89,5 +105,18 @@ func (b Backup) check(r *report) {
 		if _, err := b.VerifyDSN.Driver(); err != nil {
 			r.add("backup/verify_dsn", "%v", err)
 		}
+	}
+}
+
+func (b Backup) checkPlaces(r *report) {
+	for name, p := range b.Places {
+		path := "backup" + slash + "places" + slash + name + slash
+		if !slices.Contains(b.To, name) {
+			r.add("backup/places", "no backups go to %q: backup.to names %s", name, strings.Join(b.To, ", "))
+		}
+		r.atLeast(path+"keep", p.Keep, 0)
+		r.atLeast(path+"weekly", p.Weekly, 0)
+		r.atLeast(path+"monthly", p.Monthly, 0)
+		r.atLeastFor(path+"min_age", p.MinAge, 0)
 	}
 }

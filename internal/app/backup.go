@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"math"
@@ -142,6 +143,13 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 		}
 		places["s3"] = bucket
 	}
+	if slices.Contains(c.To, "sftp") {
+		folder, err := OpenSFTP(r.Config.Storage.SFTP)
+		if err != nil {
+			return nil, fmt.Errorf("backup.to names sftp: %w (storage.sftp)", err)
+		}
+		places["sftp"] = folder
+	}
 	if slices.Contains(c.To, "local") && (c.Dir != "" || r.Site.Root != "") {
 		dir := c.Dir
 		if dir == "" {
@@ -167,6 +175,7 @@ func backupOptions(c config.Backup, jobsTable string) (backup.Options, error) {
 		Tool:        c.Tool, Throttle: int64(c.Throttle), StallTimeout: c.Stall, MinFree: int64(c.Freespace),
 		NotifySuccess: true,
 		Retention:     retention.Rules{Keep: c.Keep, Weekly: c.Weekly, Monthly: c.Monthly, MinAge: orNone(c.MinAge)},
+		Places:        placeLimits(c),
 		MaxBytes:      int64(c.MaxTotal), MinInterval: orNone(c.MinInterval), TrustedKeys: c.TrustedKeys,
 		WithSecrets: c.WithSecrets,
 		Verify: map[string]manifest.Level{"restore": manifest.LevelRestored, "read": manifest.LevelParsed,
@@ -235,4 +244,15 @@ func ageRecipient(key string) (age.Recipient, error) {
 		return agessh.ParseRecipient(key)
 	}
 	return age.ParseX25519Recipient(key)
+}
+
+// placeLimits are the places whose retention differs from the general one.
+func placeLimits(c config.Backup) map[string]backup.PlaceLimits {
+	limits := map[string]backup.PlaceLimits{}
+	for name, p := range c.Places {
+		limits[name] = backup.PlaceLimits{MaxBytes: int64(cmp.Or(p.MaxTotal, c.MaxTotal)),
+			Retention: retention.Rules{Keep: cmp.Or(p.Keep, c.Keep), Weekly: cmp.Or(p.Weekly, c.Weekly),
+				Monthly: cmp.Or(p.Monthly, c.Monthly), MinAge: orNone(cmp.Or(p.MinAge, c.MinAge))}}
+	}
+	return limits
 }

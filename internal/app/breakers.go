@@ -57,6 +57,13 @@ func (r *Services) bucket() (*storage.S3, error) { return r.watchedS3(bucketOf(r
 // OpenS3 opens the bucket of the configuration, unwatched.
 func OpenS3(c config.S3) (*storage.S3, error) { return storage.NewS3(bucketOf(c)) }
 
+// OpenSFTP opens the folder of another host that the configuration names. It connects
+// when it is used.
+func OpenSFTP(c config.SFTP) (*storage.SFTP, error) {
+	return storage.NewSFTP(storage.SFTPOptions{Host: c.Host, Port: c.Port, User: c.User, Password: c.Password.Reveal(),
+		KeyFile: c.KeyFile, HostKey: c.HostKey, Dir: c.Dir})
+}
+
 // OpenMedia opens the place where the CMS keeps its uploads.
 func (r *Services) OpenMedia(_ context.Context, p cms.MediaPlace) (storage.Store, error) {
 	if p.Folder == "" {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"time"
 
 	"filippo.io/age"
@@ -111,6 +112,9 @@ type Options struct {
 	// MaxBytes is the space that the backups at one destination may take; 0 is no
 	// limit. A backup that would not fit is refused: none goes to make space.
 	MaxBytes int64
+	// Places has the retention and the space of destinations that have their own, by
+	// name.
+	Places map[string]PlaceLimits
 	// MinInterval is the least time between two backups that are neither
 	// scheduled nor made from the command line (default 1 h; negative: none).
 	MinInterval time.Duration
@@ -228,6 +232,25 @@ func (o *Options) setDefaults() {
 	o.MinFree = cmp.Or(o.MinFree, 256<<20)
 	o.MinInterval = cmp.Or(o.MinInterval, time.Hour)
 	o.Retention = o.Retention.WithDefaults()
+	o.Places = maps.Clone(o.Places)
+	for name, p := range o.Places {
+		p.Retention = p.Retention.WithDefaults()
+		o.Places[name] = p
+	}
+}
+
+// PlaceLimits are a destination's own.
+type PlaceLimits struct {
+	Retention retention.Rules
+	MaxBytes  int64 // 0 is no limit
+}
+
+// limitsOf are those of a destination.
+func (o Options) limitsOf(destination string) PlaceLimits {
+	if own, has := o.Places[destination]; has {
+		return own
+	}
+	return PlaceLimits{o.Retention, o.MaxBytes}
 }
 
 func checkTool(tool string) error {

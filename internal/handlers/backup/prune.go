@@ -43,7 +43,7 @@ func (h *Handler) Forecast(list []catalog.Stored) []retention.Decision {
 				at, here = append(at, i), append(here, b)
 			}
 		}
-		for n, d := range h.c.Options.Retention.Forecast(h.rated(here), h.c.Now()) {
+		for n, d := range h.c.Options.limitsOf(name).Retention.Forecast(h.rated(here), h.c.Now()) {
 			out[at[n]] = d
 		}
 	}
@@ -107,7 +107,7 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog
 		return nil, err
 	}
 	var leave []catalog.Stored
-	for i, d := range h.c.Options.Retention.Decide(h.rated(all), h.c.Now()) {
+	for i, d := range h.c.Options.limitsOf(destination).Retention.Decide(h.rated(all), h.c.Now()) {
 		if !d.Keep {
 			leave = append(leave, all[i])
 		}

@@ -11,9 +11,10 @@ import (
 )
 
 // checkQuota says why a destination may not take another archive: the backups there
-// would take more than MaxBytes. None goes to make space.
+// would take more than its MaxBytes. None goes to make space.
 func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate) error {
-	limit := h.c.Options.MaxBytes
+	own := h.c.Options.limitsOf(destination)
+	limit := own.MaxBytes
 	if limit <= 0 {
 		return nil
 	}
@@ -23,7 +24,7 @@ func (h *Handler) checkQuota(ctx context.Context, destination string, e Estimate
 	}
 	size := likely(all, e)
 	var used int64
-	for i, d := range h.c.Options.Retention.Decide(h.rated(all), h.c.Now()) {
+	for i, d := range own.Retention.Decide(h.rated(all), h.c.Now()) {
 		if d.Keep {
 			used += all[i].Size
 		}
