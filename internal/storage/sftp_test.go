@@ -33,6 +33,22 @@ func newSFTP(t *testing.T) *SFTP {
 	return s
 }
 
+func newRclone(t *testing.T) *SFTP {
+	t.Helper()
+	server := storagetest.StartRclone(t)
+	s, err := NewSFTP(SFTPOptions{Host: server.Host, Port: server.Port, User: server.User, Password: "password",
+		HostKey: server.Fingerprint, Dir: "new"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
 // Who answers must be who is meant: the error names the key that the server has.
 func TestSFTPKnowsItsServer(t *testing.T) {
 	server := storagetest.StartSSH(t)
@@ -109,8 +125,12 @@ func newCable(t *testing.T, to int) *cable {
 			c.lock.Lock()
 			c.conns = append(c.conns, in, out)
 			c.lock.Unlock()
-			go func() { _, _ = io.Copy(in, out) }()
-			go func() { _, _ = io.Copy(out, in) }()
+			through := func(to, from net.Conn) {
+				_, _ = io.Copy(to, from) // until one of them is closed
+				to.Close()
+			}
+			go through(in, out)
+			go through(out, in)
 		}
 	}()
 	return c
@@ -144,7 +164,9 @@ func TestSFTPWhoseConnectionBreaks(t *testing.T) {
 		way.cut()
 		w.Close()
 	}()
-	if err := s.Put(t.Context(), "d/a", text, PutOptions{}); err == nil {
+	err = s.Put(t.Context(), "d/a", text, PutOptions{})
+	text.Close()
+	if err == nil {
 		t.Fatal("a broken connection is no error")
 	}
 	if got := read(t, s, "d/a"); got != "former" {
@@ -171,7 +193,10 @@ func TestSFTPCallsEndAlone(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	text, w := io.Pipe()
 	ended := make(chan error, 1)
-	go func() { ended <- s.Put(ctx, "b", text, PutOptions{}) }()
+	go func() {
+		ended <- s.Put(ctx, "b", text, PutOptions{})
+		text.Close() // nobody reads on
+	}()
 	if _, err := w.Write(make([]byte, 100)); err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ func stores(t *testing.T, run func(t *testing.T, s Store)) {
 	t.Run("local", func(t *testing.T) { run(t, newLocal(t)) })
 	t.Run("proxy", func(t *testing.T) { run(t, newFaultyS3(t).store(t, nil)) })
 	t.Run("sftp", func(t *testing.T) { run(t, newSFTP(t)) })
+	t.Run("rclone", func(t *testing.T) { run(t, newRclone(t)) })
 	t.Run("versitygw", func(t *testing.T) { run(t, newVersity(t)) })
 }
 

@@ -16,8 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// SSH is a real sshd with a folder of its own: the account is the one that runs the
-// tests.
+// SSH is a real server of SFTP with a folder of its own.
 type SSH struct {
 	User, Host, KeyFile string
 	Port                int
@@ -26,31 +25,61 @@ type SSH struct {
 	Dir                     string // the folder, by its path
 }
 
+// StartRclone starts an rclone that serves files by SFTP: another server than OpenSSH's,
+// with fewer of its extensions. It takes the password "password".
+func StartRclone(t testing.TB) *SSH {
+	t.Helper()
+	program := found(t, "rclone", "rclone")
+	dir := t.TempDir()
+	s := &SSH{User: "site", Host: "127.0.0.1", Dir: filepath.Join(dir, "files")}
+	s.Fingerprint = ssh.FingerprintSHA256(newKey(t, filepath.Join(dir, "host")))
+	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s.Port = freePort(t)
+	s.run(t, program, "serve", "sftp", s.Dir, "--addr", fmt.Sprintf("127.0.0.1:%d", s.Port), "--user", s.User, "--pass",
+		"password", "--key", filepath.Join(dir, "host"), "--config", filepath.Join(dir, "none"), "--vfs-cache-mode", "writes",
+		"--cache-dir", filepath.Join(dir, "cache"), "--vfs-write-back", "0", "--dir-cache-time", "0")
+	return s
+}
+
+// found is where a program is. Where it is not installed the test is left out; in CI that
+// is a fault.
+func found(t testing.TB, program, pack string) string {
+	t.Helper()
+	path, err := exec.LookPath(program)
+	if err == nil {
+		return path
+	}
+	if os.Getenv("CI") == "true" {
+		t.Fatalf("%v (apt install %s)", err, pack)
+	}
+	t.Skip(err)
+	return ""
+}
+
+func freePort(t testing.TB) int {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
 // StartSSH starts an sshd that serves files. Where it is not installed the test is left
 // out; in CI that is a fault. more are lines of its configuration.
 func StartSSH(t testing.TB, more ...string) *SSH {
 	t.Helper()
-	program := "/usr/sbin/sshd"
-	if _, err := os.Stat(program); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("no sshd: %v (apt install openssh-server)", err)
-		}
-		t.Skipf("no sshd: %v", err)
-	}
+	program := found(t, "/usr/sbin/sshd", "openssh-server")
 	dir := t.TempDir()
 	s := &SSH{User: user(t), Host: "127.0.0.1", KeyFile: filepath.Join(dir, "client"), Dir: filepath.Join(dir, "files"),
 		KnownHosts: filepath.Join(dir, "known_hosts")}
 	host := newKey(t, filepath.Join(dir, "host"))
 	s.Fingerprint = ssh.FingerprintSHA256(host)
 	own := newKey(t, s.KeyFile)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Port = listener.Addr().(*net.TCPAddr).Port
-	if err := listener.Close(); err != nil {
-		t.Fatal(err)
-	}
+	s.Port = freePort(t)
 	for name, text := range map[string]string{
 		"authorized":  string(ssh.MarshalAuthorizedKey(own)),
 		"known_hosts": fmt.Sprintf("[127.0.0.1]:%d %s", s.Port, ssh.MarshalAuthorizedKey(host)),
@@ -66,20 +95,24 @@ func StartSSH(t testing.TB, more ...string) *SSH {
 	if err := os.MkdirAll(s.Dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.run(t, program, filepath.Join(dir, "config"))
-	return s
-}
-
-func (s *SSH) run(t testing.TB, program, config string) {
-	t.Helper()
 	if os.Geteuid() == 0 {
 		if err := os.MkdirAll("/run/sshd", 0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
-	cmd := exec.Command(program, "-D", "-e", "-f", config)
-	var said strings.Builder
-	cmd.Stderr = &said
+	s.run(t, program, "-D", "-e", "-f", filepath.Join(dir, "config"))
+	return s
+}
+
+func (s *SSH) run(t testing.TB, program string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(program, args...)
+	said, err := os.Create(filepath.Join(t.TempDir(), "said")) // a pipe would be kept open by sessions
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer said.Close()
+	cmd.Stderr = said
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -93,8 +126,9 @@ func (s *SSH) run(t testing.TB, program, config string) {
 			_ = conn.Close()
 			return
 		}
-		if time.Since(begun) > 10*time.Second {
-			t.Fatalf("sshd does not answer: %v\n%s", err, said.String())
+		if time.Since(begun) > 30*time.Second {
+			text, _ := os.ReadFile(said.Name()) // it says why, if it can be read
+			t.Fatalf("%s does not answer: %v\n%s", program, err, text)
 		}
 	}
 }
