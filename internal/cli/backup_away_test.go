@@ -64,7 +64,7 @@ func TestBackupsOnAnotherHost(t *testing.T) {
 	if _, err := db.Exec("DELETE FROM posts"); err != nil {
 		t.Fatal(err)
 	}
-	restore := []string{"backup", "restore", "latest", "--from", "sftp"}
+	restore := []string{"backup", "restore", "latest", "--database", "--from", "sftp"}
 	plan := roomy(append(restore, "--dry-run")...)
 	want(t, plan, 0, "posts", "To do it: --confirm")
 	word := regexp.MustCompile(`--confirm (\S+)`).FindStringSubmatch(plan.out)[1]

@@ -45,10 +45,8 @@ func (s *SFTP) String() string { return s.o.String() }
 // do connects and calls f. When ctx ends first, the connection is given up, as a server
 // that does not answer would hold f for ever.
 func (s *SFTP) do(ctx context.Context, what, key string, f func(*sftp.Client) error) error {
-	if key != "" {
-		if err := CheckKey(key); err != nil {
-			return err
-		}
+	if err := CheckKey(key); err != nil {
+		return err
 	}
 	err := s.conn.use(ctx, f)
 	switch {
