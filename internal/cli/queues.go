@@ -43,13 +43,13 @@ func (a *commandLine) listQueues(queues []ops.QueueView, more int) error {
 			name += " (paused)"
 		}
 		return []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign),
-			display.Span(milliseconds(q.OldestMS)), strconv.Itoa(q.Workers)}
+			display.Span(milliseconds(q.OldestMS)), strconv.Itoa(q.Workers), strconv.Itoa(q.PHPProcesses)}
 	})
 	if more > 0 {
 		cells = append(cells, []string{display.Sprintf("and %d more {queue|queues}", more)})
 	}
 	return a.list(ops.Items[ops.QueueView]{Items: queues}, []string{"QUEUE", "QUEUED", "DELAYED", "PROCESSING",
-		"PHP'S OWN", "OLDEST", "WORKERS"}, cells, "No queues.")
+		"PHP'S OWN", "OLDEST", "WORKERS", "PHP PROCESSES"}, cells, "No queues.")
 }
 
 func (a *commandLine) batchesCommand() *cobra.Command {
