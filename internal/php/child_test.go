@@ -130,7 +130,9 @@ func (c *child) first() bool {
 // talk prints as a job does that goes on for long: until there is a file "end".
 func (c *child) talk() {
 	fmt.Println("begun")
+	c.say(`{"progress":{"done":1,"total":3,"note":"password=hunter2"}}`)
 	c.waitFor("more")
+	c.say(`{"progress":{"done":3,"total":3}}`)
 	fmt.Println("password=hunter2")
 	c.waitFor("end")
 	fmt.Println("done")

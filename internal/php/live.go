@@ -62,7 +62,7 @@ func (x *process) show(s *jobs.PHPProcess) {
 	}
 	j := &x.job.Job
 	s.Job = &jobs.RunningJob{ID: j.ID, UUID: j.UUID, Type: j.Type, Queue: j.Queue, Attempt: j.Attempt,
-		Since: x.began, Lines: x.output.soFar(maxLive)}
+		Since: x.began, Progress: x.progress, Lines: x.output.soFar(maxLive)}
 	if !x.due.IsZero() {
 		s.Deadline = x.due.Add(-killAfter)
 	}

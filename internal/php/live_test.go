@@ -73,6 +73,13 @@ func (l *live) job() jobs.Record {
 	return list.Items[0]
 }
 
+func (l *live) progress(want jobs.Progress) func() bool {
+	return func() bool {
+		p := l.job().Progress
+		return p != nil && *p == want
+	}
+}
+
 func (l *live) log() (texts []string) {
 	l.t.Helper()
 	if err := l.db.Select(&texts, "SELECT line FROM cmsjobs_job_logs ORDER BY id"); err != nil {
@@ -130,7 +137,9 @@ func seesLive(l *live) {
 	if p.Queue != "default" || p.Job == nil || p.Job.UUID != j.UUID || p.Done != 0 || p.StartedAt.After(p.Job.Since) {
 		t.Errorf("the process is %+v", p)
 	}
+	l.await("its progress is seen", time.Minute, l.progress(jobs.Progress{Done: 1, Total: 3, Note: "password=***"}))
 	l.touch("more")
+	l.await("it is said again", time.Minute, l.progress(jobs.Progress{Done: 3, Total: 3}))
 	l.await("what it printed later is in the log, without secrets", time.Minute, l.logs("password=***"))
 	l.job() // it goes on
 	l.touch("end")

@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 const (
@@ -61,9 +63,10 @@ type process struct {
 	alarmAt    time.Time // when alarm comes; zero is never
 	writeUntil time.Time // the deadline of writes
 
-	mu      sync.Mutex
-	settled []int64 // rows whose end is written, and it does not know yet
-	fault   error   // what was wrong with its messages
+	mu       sync.Mutex
+	progress *jobs.Progress // of the job in hand, which said it last; nil: nothing
+	settled  []int64        // rows whose end is written, and it does not know yet
+	fault    error          // what was wrong with its messages
 }
 
 func stoppedTimer() *time.Timer {

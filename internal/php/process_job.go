@@ -49,6 +49,7 @@ func (x *process) take(j *Job) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	x.job, x.began, x.due, x.sent, x.taken = j, x.c.Now(), time.Time{}, false, false
+	x.progress = nil
 	if limit := x.limit(j); limit > 0 {
 		x.due = x.began.Add(limit + killAfter)
 	}

@@ -143,6 +143,12 @@ $order = json_encode(['id' => 9, 'queue' => 'mail', 'attempts' => 1, 'payload' =
 fwrite($theirs, pack('N', strlen($order)) . $order);
 same('after the pause it has one', 9, $desk->pop('mail')->getJobId());
 same('it was asked for', '{"more":true}', substr(fread($theirs, 1024), 4));
+$desk->progress(1, 2, 'half');
+$desk->progress(1, 2, 'too soon after the last');
+$desk->progress(2, 2, '');
+$said = '{"progress":{"done":1,"total":2,"note":"half"}}';
+$last = '{"progress":{"done":2,"total":2,"note":""}}';
+same('how far it is', pack('N', strlen($said)) . $said . pack('N', strlen($last)) . $last, fread($theirs, 1024));
 $desk->job()->delete();
 $manager->paused = true;
 sleep(1);
