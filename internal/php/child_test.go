@@ -193,6 +193,9 @@ func (c *child) be(behaviour string) {
 	case "chatter":
 		id, _ := c.job()
 		for i := range 1500 {
+			if i == 900 {
+				c.waitFor("more")
+			}
 			fmt.Println("line", i)
 		}
 		c.waitFor("end")
