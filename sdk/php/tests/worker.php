@@ -112,6 +112,49 @@ foreach (['receive' => [1], 'send' => [['more' => true]]] as $method => $argumen
     }
 }
 
+// The words of tags() are in the payload as Laravel itself writes it, and nothing keeps a job from being dispatched.
+class Tagged
+{
+    public $tags;
+
+    public function __construct($tags)
+    {
+        $this->tags = $tags;
+    }
+
+    public function tags()
+    {
+        if ($this->tags === 'throw') {
+            throw new LogicException('no tags');
+        }
+
+        return $this->tags;
+    }
+}
+
+class Listens
+{
+    public function tags($event)
+    {
+        return ['heard:' . $event];
+    }
+}
+
+CmsJobs\Laravel\Tags::register();
+$queue = new class extends Illuminate\Queue\NullQueue {
+    public function payloadOf($job)
+    {
+        return json_decode($this->createPayload($job, 'q'), true);
+    }
+};
+$queue->setContainer($container);
+$queue->setConnectionName('database');
+same('tags() is asked', ['order:7', 'late'], $queue->payloadOf(new Tagged(['order:7', 'late', 'late', 5, '', str_repeat('x', 192)]))['tags']);
+same('a job without tags()', false, isset($queue->payloadOf(new Handler)['tags']));
+same('a tags() that throws', false, isset($queue->payloadOf(new Tagged('throw'))['tags']));
+same('a bound', 50, count(CmsJobs\Laravel\Tags::of(new Tagged(array_map('strval', range(1, 100))))));
+same('a listener', ['heard:paid'], CmsJobs\Laravel\Tags::of(new Illuminate\Events\CallQueuedListener(Listens::class, 'handle', ['paid'])));
+
 // A queue that queue:pause holds is not asked for; the outcome of the job in hand leaves all the same.
 $manager = new class {
     public $paused = true;
