@@ -38,6 +38,7 @@ type PHPQueue struct {
 	Memory    Size           `koanf:"memory"`
 	MaxJobs   int            `koanf:"max_jobs"`
 	MaxTime   time.Duration  `koanf:"max_time"`
+	Nice      int            `koanf:"nice"` // added to the service's own
 }
 
 func defaultPHP() PHP {
@@ -125,6 +126,7 @@ func (q PHPQueue) check(r *report, name string) {
 	}
 	r.atLeast(path+"max_jobs", q.MaxJobs, 0)
 	r.atLeastFor(path+"max_time", q.MaxTime, 0)
+	r.between(path+"nice", q.Nice, 0, 19)
 }
 
 // Range is how many processes there are, at least and at most: 2 or 1..8.

@@ -32,8 +32,8 @@ func (r *Services) phpParts() (parts []part, err error) {
 	if err != nil {
 		return nil, err
 	}
-	worker := r.workerInfo(r.Config.Queue.WorkerID).ID
-	source, err := r.PHPRows(worker)
+	info := r.workerInfo(r.Config.Queue.WorkerID)
+	source, err := r.PHPRows(info.ID)
 	if err != nil {
 		return nil, UsageError{Err: fmt.Errorf("php.enabled: %w", err)}
 	}
@@ -46,7 +46,7 @@ func (r *Services) phpParts() (parts []part, err error) {
 			Source: source, Queue: name, Command: queueWork(binary, artisan, name, c, q), Dir: dir,
 			Connection: c.Connection, Processes: q.Processes.Least, MaxProcesses: q.Processes.Most,
 			Timeout: *q.Timeout, Lease: r.Config.Queue.Lease, Poll: c.Poll,
-			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, StateDir: r.WakeDir, Worker: worker, Now: r.Now,
+			Grace: r.Config.Queue.Grace, MaxCrashes: c.MaxCrashes, StateDir: r.WakeDir, Worker: info.ID, Now: r.Now,
 			Logger: r.Log, Redact: redact.Text, Ended: r.phpEnded, Wake: wakeUps,
 			Release: func() string { return php.Release(dir) },
 		})
@@ -64,10 +64,17 @@ func (r *Services) phpParts() (parts []part, err error) {
 		balancer.Run(ctx)
 		return nil
 	}})
-	if !r.Config.Queue.Worker { // which watches for new rows otherwise
-		parts = append(parts, part{"feed", r.watchFeedAlone})
+	r.pools, r.poolsInfo = balancer.Pools, info
+	if !r.Config.Queue.Worker { // which does these otherwise
+		parts = append(parts, part{"feed", r.watchFeedAlone}, part{"heartbeat", r.beatAlone})
 	}
 	return parts, nil
+}
+
+// beatAlone says what the PHP processes do, where no worker says it.
+func (r *Services) beatAlone(ctx context.Context) error {
+	beats := &php.Heartbeat{Registry: r.Store, Info: r.poolsInfo, Pools: r.pools, Now: r.Now, Logger: r.Log}
+	return beats.Run(ctx)
 }
 
 // passWakeUps tells a pool of the calls about its queue, until stop is called.
@@ -142,6 +149,9 @@ func queueWork(binary, artisan, queue string, c config.PHP, q config.PHPQueue) [
 	}
 	if c.Force {
 		command = append(command, "--force")
+	}
+	if q.Nice > 0 {
+		command = append([]string{"nice", "-n", strconv.Itoa(q.Nice)}, command...) // it becomes the command
 	}
 	return command
 }

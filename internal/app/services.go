@@ -27,6 +27,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
+	"github.com/cmsjobs/cmsjobs/internal/php"
 	"github.com/cmsjobs/cmsjobs/internal/remote"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
@@ -66,6 +67,8 @@ type Services struct {
 	// conditions is nil for commands; writes is what this process wrote lately.
 	conditions *conditions.Evaluator
 	writes     *conditions.Writes
+	pools      php.Pools                 // of PHP processes; nil: none
+	poolsInfo  jobs.WorkerInfo           // the worker that they belong to
 	rang       atomic.Pointer[time.Time] // the scheduler's last ring
 	garbage    memory.Collector
 }

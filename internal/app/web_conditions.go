@@ -52,7 +52,7 @@ func (r *Services) storedFigures(ctx context.Context) (health.StoredFigures, err
 		return f, err
 	}
 	for _, w := range workers {
-		if w.Alive {
+		if w.Alive && w.RunsTypes() {
 			f.Workers++
 		}
 	}

@@ -176,7 +176,7 @@ func (a *commandLine) describeJob(v ops.JobView) {
 	pairs := [][]string{{"ID", v.ID}, {"Number", strconv.FormatInt(v.Number, 10)}, {"Type", v.Type}, {"Queue", v.Queue},
 		{"Status", statusOf(v)}, {"Attempts", v.AttemptText()}, {"Enqueued", display.Ago(v.EnqueuedAt, now)},
 		{"Due", display.Ago(v.RunAt, now)},
-		{"Started", display.Ago(v.StartedAt, now)}, {"Ended", display.Ago(v.EndedAt, now)}, {"Worker", v.Worker},
+		{"Started", display.Ago(v.StartedAt, now)}, {"Ended", display.Ago(v.EndedAt, now)}, {"Worker", workerOf(v)},
 		{"Result", display.Short(string(v.Result), 300)}, {"Payload", display.Short(string(v.Payload), 2000)},
 		{"Metadata", display.Short(string(v.Metadata), 300)}}
 	for _, p := range append(pairs, phpPairs(v.PHP)...) {
@@ -190,6 +190,14 @@ func (a *commandLine) describeJob(v ops.JobView) {
 			fmt.Fprintln(a.out, "  "+display.Printable(line))
 		}
 	}
+}
+
+// workerOf is who runs or ran the job.
+func workerOf(v ops.JobView) string {
+	if v.Process == 0 {
+		return v.Worker
+	}
+	return fmt.Sprintf("%s, PHP process %d", v.Worker, v.Process)
 }
 
 // phpPairs are what the payload of a job of PHP's says.

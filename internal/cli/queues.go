@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
@@ -42,13 +43,13 @@ func (a *commandLine) listQueues(queues []ops.QueueView, more int) error {
 			name += " (paused)"
 		}
 		return []string{name, count(q.Queued), count(q.Delayed), count(q.Processing), count(q.Foreign),
-			display.Span(milliseconds(q.OldestMS)), strconv.Itoa(q.Workers)}
+			display.Span(milliseconds(q.OldestMS)), strconv.Itoa(q.Workers), strconv.Itoa(q.PHPProcesses)}
 	})
 	if more > 0 {
 		cells = append(cells, []string{display.Sprintf("and %d more {queue|queues}", more)})
 	}
 	return a.list(ops.Items[ops.QueueView]{Items: queues}, []string{"QUEUE", "QUEUED", "DELAYED", "PROCESSING",
-		"PHP'S OWN", "OLDEST", "WORKERS"}, cells, "No queues.")
+		"PHP'S OWN", "OLDEST", "WORKERS", "PHP PROCESSES"}, cells, "No queues.")
 }
 
 func (a *commandLine) batchesCommand() *cobra.Command {
@@ -242,15 +243,37 @@ func (a *commandLine) listWorkers(ctx context.Context, r *app.Services) error {
 	}
 	views := ops.ItemsOf(workers, v.Worker)
 	now := a.Now()
-	cells := ops.Each(views.Items, func(w ops.WorkerView) []string {
+	var cells [][]string
+	for _, w := range views.Items {
 		types := ops.Each(w.Running, func(j ops.RunningView) string { return j.Type })
-		return []string{w.ID, w.Status, strings.Join(w.Queues, ","), fmt.Sprintf("%d/%d", len(w.Running), w.Slots),
-			strings.Join(types, ", "),
-			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10),
-			humanize.IBytes(uint64(max(w.MemoryBytes, 0))), display.Ago(w.SeenAt, now)}
-	})
+		cells = append(cells, []string{w.ID, w.Status, strings.Join(w.Queues, ","),
+			fmt.Sprintf("%d/%d", len(w.Running), w.Slots), strings.Join(types, ", "),
+			strconv.FormatInt(w.Done, 10), strconv.FormatInt(w.Failed, 10), bytesOf(w.MemoryBytes),
+			display.Ago(w.SeenAt, now)})
+		for _, p := range w.PHP {
+			cells = append(cells, phpProcess(p, now))
+		}
+	}
 	return a.list(views, []string{"WORKER", "STATUS", "QUEUES", "BUSY", "RUNS", "DONE", "FAILED", "MEMORY", "SEEN"},
 		cells, "No worker has signed on. Start one: cmsjobs work")
+}
+
+// phpProcess is the line of a PHP process, below its worker's.
+func phpProcess(p ops.ProcessView, now time.Time) []string {
+	busy, runs := "0/1", ""
+	if p.Job != nil {
+		busy, runs = "1/1", fmt.Sprintf("%s, for %s", p.Job.Type, display.Span(now.Sub(p.Job.Since)))
+	}
+	return []string{fmt.Sprint("  PHP process ", p.PID), "", p.Queue, busy, runs, strconv.FormatInt(p.Done, 10), "",
+		bytesOf(p.MemoryBytes), ""}
+}
+
+// bytesOf is how much memory a process takes, "" where that is not known.
+func bytesOf(n int64) string {
+	if n <= 0 {
+		return ""
+	}
+	return humanize.IBytes(uint64(n))
 }
 
 // ordered tells the workers of this host to read their orders at once.

@@ -17,6 +17,7 @@ import (
 // says that it is done. "schedule:run" says that it ran.
 const shellWorker = `
 case "$1" in schedule:run) echo "scheduled in $(pwd) $CMSJOBS_CONFIG"; exit;; esac
+nice > nice.new; mv nice.new nice
 touch asked
 printf '\000\000\000\013{"hello":1}\000\000\000\015{"more":true}' >&4
 dd bs=1 count=4 <&3 >/dev/null 2>&1
@@ -37,12 +38,15 @@ func TestTheServiceRunsPHPsJobsAndItsSchedule(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := startService(t, "queue: {worker: false}\nfeed: {probe: 20ms}\nphp: {enabled: true, schedule: true, binary: sh, "+
-		"artisan: "+filepath.Join(site, "artisan")+", poll: 1h, queues: {php: {processes: 1}}}\n", "--dsn="+dsnOf(db))
+		"artisan: "+filepath.Join(site, "artisan")+", poll: 1h, queues: {php: {processes: 1, nice: 3}}}\n", "--dsn="+dsnOf(db))
 	awaitFile(t, filepath.Join(site, "asked"))
 	time.Sleep(200 * time.Millisecond) // its first look has found nothing
 	db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('php', ?, 0, 1, 1)",
 		phpPayload)
 	awaitFile(t, filepath.Join(site, "got"))
+	if said, want := niceness(t, "cat", filepath.Join(site, "nice")), niceness(t, "nice", "-n", "3", "nice"); said != want {
+		t.Errorf("the process has the niceness %s, want %s", said, want)
+	}
 	s.command("schedule", "run", "php.schedule")
 	s.command("work", "--stop-when-empty", "--queue=cmsjobs")
 	other := exec.Command("sh", "-c", "while :; do sleep 1; done", filepath.Join(site, "artisan"), "queue:work", "--queue=mail,php")
@@ -65,6 +69,16 @@ func TestTheServiceRunsPHPsJobsAndItsSchedule(t *testing.T) {
 		strings.TrimSpace(out.Output) != "scheduled in "+site {
 		t.Errorf("schedule:run printed %q, %v", out.Output, err)
 	}
+}
+
+// niceness is what a command prints of it.
+func niceness(t *testing.T, command ...string) string {
+	t.Helper()
+	said, err := exec.Command(command[0], command[1:]...).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(said))
 }
 
 func awaitFile(t *testing.T, path string) {

@@ -202,7 +202,7 @@ func TestTheQueueIsMeasured(t *testing.T) {
 			t.Errorf("without a worker: %+v", s)
 		}
 		if _, err := f.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "w", Host: "h", Queues: []string{"cmsjobs"},
-			Types: []string{"known.type"}, Status: "running", StartedAt: time.Now()}); err != nil {
+			Types: []string{"known.type"}, Slots: 1, Status: "running", StartedAt: time.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		states := e.Evaluate(t.Context())

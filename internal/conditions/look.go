@@ -35,7 +35,9 @@ func (l *look) fleet(ctx context.Context) ([]jobs.WorkerRecord, error) {
 // unattended says that no worker is known to be alive.
 func (l *look) unattended(ctx context.Context) bool {
 	workers, err := l.fleet(ctx)
-	return err != nil || !slices.ContainsFunc(workers, func(w jobs.WorkerRecord) bool { return w.Alive })
+	return err != nil || !slices.ContainsFunc(workers, func(w jobs.WorkerRecord) bool {
+		return w.Alive && w.RunsTypes()
+	})
 }
 
 func (l *look) set(name string, r reading) {

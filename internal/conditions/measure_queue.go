@@ -28,7 +28,7 @@ func (l *look) queues(ctx context.Context) {
 	}
 	live, listening := 0, map[string]bool{}
 	for _, w := range l.workers {
-		if !w.Alive {
+		if !w.Alive || !w.RunsTypes() {
 			continue
 		}
 		live++

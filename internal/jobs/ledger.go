@@ -59,6 +59,10 @@ type Record struct {
 	StartedAt   time.Time // zero while it waits
 	EndedAt     time.Time // zero until it ended
 	Duration    time.Duration
+	// Of a running job of PHP's, where this service runs it: the number of the PHP process,
+	// and when the job's time-out is; zero where it has none.
+	Process  int
+	Deadline time.Time
 }
 
 // RunRecord is one run in the history.
@@ -157,6 +161,7 @@ type QueueStats struct {
 	Oldest                      time.Duration
 	Paused                      bool
 	Workers                     int // live workers that listen to it
+	PHPProcesses                int // of live programs, for PHP's jobs in it
 }
 
 // FailureGroup is failed jobs of one cause.

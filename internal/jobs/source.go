@@ -71,7 +71,12 @@ type WorkerInfo struct {
 	Failed      int64
 	Status      string // "running", "stopping"
 	Running     []RunningJob
+	PHP         []PHPProcess // that run PHP's jobs beside its slots
 }
+
+// RunsTypes says whether it runs jobs of types: a program that only keeps PHP
+// processes does not.
+func (w WorkerInfo) RunsTypes() bool { return w.Slots > 0 }
 
 // RunningJob is a job that a worker holds at the moment of a heartbeat.
 type RunningJob struct {
@@ -85,6 +90,28 @@ type RunningJob struct {
 	// Lines are log lines that came since the last heartbeat; they are stored
 	// apart and not kept in the worker's own row.
 	Lines []LogLine `json:"-"`
+}
+
+// PHPProcess is a PHP process that runs PHP's jobs, at the moment of a heartbeat.
+type PHPProcess struct {
+	Queue       string    `json:"queue"`
+	PID         int       `json:"pid"`
+	StartedAt   time.Time `json:"started_at"`
+	MemoryBytes int64     `json:"memory_bytes"` // 0: not known
+	Done        int64     `json:"done"`         // runs that ended since the start
+	// Job is what it runs, nil while it waits for a job. Deadline is the job's time-out;
+	// zero is that it has none.
+	Job      *RunningJob `json:"job,omitempty"`
+	Deadline time.Time   `json:"deadline,omitzero"`
+}
+
+// PHPProcesses are the PHP processes beside a worker.
+type PHPProcesses interface {
+	// Processes says what they do. It takes the log lines that their jobs printed
+	// since the last call, and returns at once.
+	Processes() []PHPProcess
+	// Return puts lines back that could not be stored.
+	Return(list []PHPProcess)
 }
 
 // ControlSignals are what people told the workers, read at each heartbeat.

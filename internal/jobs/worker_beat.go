@@ -12,10 +12,10 @@ func (w *Worker) beatAll(ctx context.Context, startedAt time.Time) {
 	if w.c.Workers == nil {
 		return
 	}
-	refreshed := startedAt
+	refreshed, busyPHP := startedAt, false
 	for {
 		pause := w.c.BeatIdle
-		if _, running := w.inFlight.counts(); running > 0 {
+		if _, running := w.inFlight.counts(); running > 0 || busyPHP {
 			pause = w.c.BeatBusy
 		}
 		timer := time.NewTimer(pause)
@@ -27,7 +27,7 @@ func (w *Worker) beatAll(ctx context.Context, startedAt time.Time) {
 		case <-timer.C:
 		}
 		timer.Stop()
-		w.beat(ctx, startedAt)
+		busyPHP = BusyPHP(w.beat(ctx, startedAt).PHP)
 		w.watchMemory()
 		if w.c.Now().Sub(refreshed) >= w.c.RefreshEvery {
 			refreshed = w.c.Now()
@@ -36,8 +36,13 @@ func (w *Worker) beatAll(ctx context.Context, startedAt time.Time) {
 	}
 }
 
-// beat is one heartbeat.
-func (w *Worker) beat(ctx context.Context, startedAt time.Time) {
+// BusyPHP says whether a PHP process runs a job.
+func BusyPHP(list []PHPProcess) bool {
+	return slices.ContainsFunc(list, func(p PHPProcess) bool { return p.Job != nil })
+}
+
+// beat is one heartbeat; it returns what it said.
+func (w *Worker) beat(ctx context.Context, startedAt time.Time) WorkerInfo {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	info := w.info(startedAt)
@@ -47,10 +52,11 @@ func (w *Worker) beat(ctx context.Context, startedAt time.Time) {
 		if ctx.Err() == nil {
 			w.trouble.note(doingHeartbeat, err)
 		}
-		return
+		return info
 	}
 	w.trouble.clear(doingHeartbeat)
 	w.applySignals(orders, startedAt)
+	return info
 }
 
 // info is what the worker says about itself now.
@@ -77,11 +83,17 @@ func (w *Worker) info(startedAt time.Time) WorkerInfo {
 			Since:   started, Progress: progress, Lines: lines})
 	}
 	slices.SortFunc(info.Running, func(a, b RunningJob) int { return a.Since.Compare(b.Since) })
+	if w.c.PHP != nil {
+		info.PHP = w.c.PHP.Processes()
+	}
 	return info
 }
 
 // returnLines puts log lines back that could not be stored.
 func (w *Worker) returnLines(info WorkerInfo) {
+	if w.c.PHP != nil {
+		w.c.PHP.Return(info.PHP)
+	}
 	for _, j := range info.Running {
 		w.inFlight.mu.Lock()
 		x := w.inFlight.rows[j.ID]

@@ -63,6 +63,8 @@ type Config struct {
 	// Redact takes secrets out of errors and log lines before anybody keeps them;
 	// nil leaves them as they are.
 	Redact func(string) string
+	// PHP are processes of which heartbeats say what they do; nil is none.
+	PHP PHPProcesses
 	// Setup runs once before the first claim, Refresh every RefreshEvery.
 	Setup, Refresh []func(context.Context) error
 	RefreshEvery   time.Duration

@@ -44,12 +44,14 @@ type QueueView struct {
 	OldestMS   int64  `json:"oldest_ms"`
 	Paused     bool   `json:"paused"`
 	Workers    int    `json:"workers"`
+	// PHPProcesses run PHP's jobs of the queue.
+	PHPProcesses int `json:"php_processes"`
 }
 
 // Queue shows a queue.
 func Queue(q jobs.QueueStats) QueueView {
 	return QueueView{Name: q.Queue, Queued: q.Queued, Delayed: q.Delayed, Processing: q.Processing, Foreign: q.Foreign,
-		OldestMS: q.Oldest.Milliseconds(), Paused: q.Paused, Workers: q.Workers}
+		OldestMS: q.Oldest.Milliseconds(), Paused: q.Paused, Workers: q.Workers, PHPProcesses: q.PHPProcesses}
 }
 
 // WorkerView is a worker and what it runs.
@@ -67,6 +69,29 @@ type WorkerView struct {
 	StartedAt   time.Time     `json:"started_at"`
 	SeenAt      time.Time     `json:"seen_at"`
 	Running     []RunningView `json:"running"`
+	PHP         []ProcessView `json:"php"` // processes beside its slots, for PHP's jobs
+}
+
+// Jobs is how many jobs it runs, PHP's with ours.
+func (w WorkerView) Jobs() int {
+	n := len(w.Running)
+	for _, p := range w.PHP {
+		if p.Job != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// ProcessView is a PHP process and what it runs.
+type ProcessView struct {
+	Queue       string       `json:"queue"`
+	PID         int          `json:"pid"`
+	StartedAt   time.Time    `json:"started_at"`
+	MemoryBytes int64        `json:"memory_bytes"` // 0: not known
+	Done        int64        `json:"done"`         // jobs that ended in it
+	Job         *RunningView `json:"job,omitempty"`
+	Deadline    time.Time    `json:"deadline,omitzero"` // the time-out of the job
 }
 
 // RunningView is a job that a worker runs.
@@ -88,9 +113,21 @@ func (v Viewer) Worker(w jobs.WorkerRecord) WorkerView {
 	return WorkerView{ID: w.ID, Host: w.Host, PID: w.PID, Version: w.Version, Status: status,
 		Queues: Each(w.Queues, func(q string) string { return q }), Slots: w.Slots,
 		MemoryBytes: w.MemoryBytes, Done: w.Done, Failed: w.Failed, StartedAt: UTC(w.StartedAt), SeenAt: UTC(w.SeenAt),
-		Running: Each(w.Running, func(r jobs.RunningJob) RunningView {
-			return RunningView{r.UUID, r.Type, r.Queue, r.Attempt, UTC(r.Since), v.Progress(r.Progress)}
-		})}
+		Running: Each(w.Running, v.running), PHP: Each(w.PHP, v.process)}
+}
+
+func (v Viewer) running(r jobs.RunningJob) RunningView {
+	return RunningView{r.UUID, r.Type, r.Queue, r.Attempt, UTC(r.Since), v.Progress(r.Progress)}
+}
+
+func (v Viewer) process(p jobs.PHPProcess) ProcessView {
+	view := ProcessView{Queue: p.Queue, PID: p.PID, StartedAt: UTC(p.StartedAt), MemoryBytes: p.MemoryBytes,
+		Done: p.Done, Deadline: UTC(p.Deadline)}
+	if p.Job != nil {
+		job := v.running(*p.Job)
+		view.Job = &job
+	}
+	return view
 }
 
 // ScheduleView is a schedule entry.

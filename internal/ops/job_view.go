@@ -27,13 +27,16 @@ type JobView struct {
 	MaxAttempts int             `json:"max_attempts"` // starts allowed
 	Error       string          `json:"error,omitempty"`
 	Worker      string          `json:"worker,omitempty"`
-	Result      json.RawMessage `json:"result,omitempty"`
-	Progress    *jobs.Progress  `json:"progress,omitempty"`
-	EnqueuedAt  time.Time       `json:"enqueued_at,omitzero"`
-	RunAt       time.Time       `json:"run_at,omitzero"`
-	StartedAt   time.Time       `json:"started_at,omitzero"`
-	EndedAt     time.Time       `json:"ended_at,omitzero"`
-	DurationMS  int64           `json:"duration_ms"`
+	// Process is the number of the PHP process that runs it, Deadline its time-out there.
+	Process    int             `json:"process,omitempty"`
+	Deadline   time.Time       `json:"deadline,omitzero"`
+	Result     json.RawMessage `json:"result,omitempty"`
+	Progress   *jobs.Progress  `json:"progress,omitempty"`
+	EnqueuedAt time.Time       `json:"enqueued_at,omitzero"`
+	RunAt      time.Time       `json:"run_at,omitzero"`
+	StartedAt  time.Time       `json:"started_at,omitzero"`
+	EndedAt    time.Time       `json:"ended_at,omitzero"`
+	DurationMS int64           `json:"duration_ms"`
 }
 
 // Job shows a job.
@@ -49,7 +52,8 @@ func (v Viewer) Job(r jobs.Record) JobView {
 		Status:   string(r.Status), Detail: r.Detail, Foreign: r.Foreign, PHP: v.php(r), Priority: r.Priority,
 		Attempts:    r.Attempt,
 		MaxAttempts: r.MaxAttempts,
-		Error:       v.Text(r.Error), Worker: r.Worker, Result: v.Result(r.Type, r.Result),
+		Error:       v.Text(r.Error), Worker: r.Worker, Process: r.Process, Deadline: UTC(r.Deadline),
+		Result:     v.Result(r.Type, r.Result),
 		Progress:   v.Progress(r.Progress),
 		EnqueuedAt: UTC(r.EnqueuedAt), RunAt: UTC(r.RunAt), StartedAt: UTC(r.StartedAt), EndedAt: UTC(r.EndedAt),
 		DurationMS: r.Duration.Milliseconds(),

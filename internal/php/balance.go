@@ -11,7 +11,7 @@ import (
 // Balancer moves processes to the queues whose jobs wait longest, between each pool's
 // Config.Processes and Config.MaxProcesses.
 type Balancer struct {
-	Pools []*Pool
+	Pools Pools
 	// Most is how many processes all pools may have together, Memory how much memory,
 	// in bytes; 0 is no limit. Memory is measured on Linux only.
 	Most   int
@@ -96,8 +96,8 @@ func (b *Balancer) fits() int {
 	}
 	n, used := 0, int64(0)
 	for _, p := range b.Pools {
-		for _, pid := range p.pids() {
-			if bytes := resident(pid); bytes > 0 {
+		for _, x := range p.living() {
+			if bytes := resident(x.cmd.Process.Pid); bytes > 0 {
 				n, used = n+1, used+bytes
 			}
 		}

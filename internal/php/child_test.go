@@ -127,6 +127,27 @@ func (c *child) first() bool {
 	return err == nil
 }
 
+// talk prints as a job does that goes on for long: until there is a file "end".
+func (c *child) talk() {
+	fmt.Println("begun")
+	c.say(`{"progress":{"done":1,"total":3,"note":"password=hunter2"}}`)
+	c.waitFor("more")
+	c.say(`{"progress":{"done":3,"total":3}}`)
+	fmt.Println("password=hunter2")
+	c.waitFor("end")
+	fmt.Println("done")
+}
+
+func (c *child) waitFor(file string) {
+	for range 3000 {
+		if _, err := os.Stat(filepath.Join(c.dir, file)); err == nil {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	os.Exit(9)
+}
+
 func (c *child) be(behaviour string) {
 	switch behaviour {
 	case "old":
@@ -163,6 +184,22 @@ func (c *child) be(behaviour string) {
 			_, _ = unix.Poll([]unix.PollFd{{Fd: 3, Events: unix.POLLIN}}, 60_000)
 			os.Exit(1)
 		}
+	case "talk":
+		for {
+			id, _ := c.job()
+			c.talk()
+			c.say(fmt.Sprintf(`{"done":{"id":%d,"as":"delete"}}`, id))
+		}
+	case "chatter":
+		id, _ := c.job()
+		for i := range 1500 {
+			if i == 900 {
+				c.waitFor("more")
+			}
+			fmt.Println("line", i)
+		}
+		c.waitFor("end")
+		c.say(fmt.Sprintf(`{"done":{"id":%d,"as":"delete"}}`, id))
 	case "final message": // dies as it speaks, and leaves a child that holds the pipes
 		id, _ := c.job()
 		sleep := exec.Command("sleep", "60")

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // MaxPayload is how large a payload may be to be handed to a process.
@@ -22,6 +24,8 @@ type message struct {
 	More bool `json:"more"`
 	// Done is the outcome of the job in hand.
 	Done *decision `json:"done"`
+	// Progress is how far the job in hand is.
+	Progress *jobs.Progress `json:"progress"`
 	// Bye says that the worker stops, with its exit status; Died, that the process
 	// ends without the worker's will, and why. Job is the row in hand, if any.
 	Bye  *int   `json:"bye"`

@@ -25,6 +25,7 @@ type output struct {
 	rest    []byte // the beginning of a line
 	long    bool   // the rest of a line that was cut is on its way
 	lines   []jobs.LogLine
+	taken   int // lines of this job that are no longer in lines: heartbeats have them
 	dropped int
 }
 
@@ -59,8 +60,8 @@ func (o *output) pull(fd int) (ended bool) {
 	}
 }
 
-// take returns the lines that came since the last call, those that are still in
-// the pipe included: a process prints before it says that it is done.
+// take returns the lines of a job, those that are still in the pipe included: a process
+// prints before it says that it is done.
 func (o *output) take() []jobs.LogLine {
 	if raw, err := o.file.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { o.pull(int(fd)) }) // closed: nothing more comes
@@ -75,7 +76,7 @@ func (o *output) take() []jobs.LogLine {
 	if o.dropped > 0 {
 		lines = append(lines, jobs.LogLine{At: o.now(), Text: fmt.Sprintf("(%d more lines were dropped)", o.dropped)})
 	}
-	o.lines, o.dropped = nil, 0
+	o.lines, o.taken, o.dropped = nil, 0, 0
 	return lines
 }
 
@@ -108,7 +109,7 @@ func (o *output) add(data []byte) {
 }
 
 func (o *output) line(text []byte) {
-	if len(o.lines) >= maxLines {
+	if o.taken+len(o.lines) >= maxLines {
 		o.dropped++
 		return
 	}

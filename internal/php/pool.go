@@ -91,8 +91,8 @@ type Pool struct {
 	leases   sync.Mutex // held while leases are written: an end must name the one that is in the row
 	mu       sync.Mutex // never held while the Source is asked
 	held     map[int64]jobs.Lease
-	alive    map[int]struct{} // the processes' numbers
-	outdated chan struct{}    // closed when the processes of now have old code
+	alive    map[*process]struct{}
+	outdated chan struct{} // closed when the processes of now have old code
 }
 
 // ending is an end on its way to the Source, and how the process that waits for it
@@ -113,7 +113,7 @@ func New(c Config) (*Pool, error) {
 	c.defaults()
 	p := &Pool{c: c, ready: make(chan struct{}), asked: make(chan struct{}, 1), back: make(chan Job),
 		ends: make(chan ending, 1024), held: map[int64]jobs.Lease{}, resized: make(chan struct{}, 1),
-		retire: make(chan struct{}), alive: map[int]struct{}{}, outdated: make(chan struct{})}
+		retire: make(chan struct{}), alive: map[*process]struct{}{}, outdated: make(chan struct{})}
 	p.size.Store(int64(c.Processes))
 	return p, nil
 }

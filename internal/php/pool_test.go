@@ -51,7 +51,12 @@ func (s *safeBuffer) String() string {
 // newRig has n rows in the queue.
 func newRig(t *testing.T, n int, payload string) *rig {
 	t.Helper()
-	r := &rig{site: &site{t: t, db: jobstest.Open(t, jobstest.SQLite), dir: t.TempDir()}, log: new(safeBuffer)}
+	return rigOn(t, jobstest.SQLite, n, payload)
+}
+
+func rigOn(t *testing.T, engine jobstest.Engine, n int, payload string) *rig {
+	t.Helper()
+	r := &rig{site: &site{t: t, db: jobstest.Open(t, engine), dir: t.TempDir()}, log: new(safeBuffer)}
 	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: r.db.DSN})
 	if err != nil {
 		t.Fatal(err)
@@ -65,14 +70,20 @@ func newRig(t *testing.T, n int, payload string) *rig {
 		t.Fatal(err)
 	}
 	for range n {
-		db.MustExec("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES ('default', ?, 0, "+
-			"1, 1)", payload)
+		db.MustExec(db.Rebind("INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES "+
+			"('default', ?, 0, 1, 1)"), payload)
 	}
 	return r
 }
 
 // be starts the pool with processes of one behaviour.
 func (r *rig) be(behaviour string, change func(*php.Config)) {
+	r.t.Helper()
+	r.stop = r.start(r.config(behaviour, change))
+}
+
+// config is that of a pool whose processes have one behaviour.
+func (r *rig) config(behaviour string, change func(*php.Config)) php.Config {
 	r.t.Helper()
 	source, err := sourceOn(r.db.DB)
 	if err != nil {
@@ -84,12 +95,12 @@ func (r *rig) be(behaviour string, change func(*php.Config)) {
 	if change != nil {
 		change(&c)
 	}
-	r.stop = r.start(c)
 	r.t.Cleanup(func() {
 		if r.t.Failed() {
 			r.t.Log(r.log)
 		}
 	})
+	return c
 }
 
 const laravels = `{"uuid":"u","displayName":"App\\Job","job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{}}`

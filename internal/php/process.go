@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"sync"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 const (
@@ -31,18 +33,21 @@ type process struct {
 	received []byte        // and not taken apart yet: listen's, then finalMessage's
 	listened chan struct{} // closed when listen has returned
 	gone     chan struct{}
-	changed  chan struct{} // it began to ask, and there is no job for it
+	// startedAt is when the process was started.
+	startedAt time.Time
+	changed   chan struct{} // it began to ask, and there is no job for it
 
 	// state is held by who hears a message or answers one: most of the time listen,
-	// which hands out the next job itself; live has the clocks and what is rare.
+	// which hands out the next job itself; live has the clocks and what is rare. The job in
+	// hand and ran are changed under mu, too, so that heartbeats wait for no write.
 	state sync.Mutex
 	job   *Job // in hand
 	began time.Time
 	due   time.Time // when the job in hand is killed; zero is never
-	sent  bool      // the job was written to the pipe whole
-	taken bool      // nothing was printed since the last job, as far as its end knows
-	asks  bool
 	ran   int
+	sent  bool // the job was written to the pipe whole
+	taken bool // nothing was printed since the last job, as far as its end knows
+	asks  bool
 	known bool     // it has said hello
 	last  *message // bye or died
 	why   string   // why we killed it
@@ -58,9 +63,10 @@ type process struct {
 	alarmAt    time.Time // when alarm comes; zero is never
 	writeUntil time.Time // the deadline of writes
 
-	mu      sync.Mutex
-	settled []int64 // rows whose end is written, and it does not know yet
-	fault   error   // what was wrong with its messages
+	mu       sync.Mutex
+	progress *jobs.Progress // of the job in hand, which said it last; nil: nothing
+	settled  []int64        // rows whose end is written, and it does not know yet
+	fault    error          // what was wrong with its messages
 }
 
 func stoppedTimer() *time.Timer {

@@ -19,7 +19,7 @@ func (x *process) end() error {
 	if x.asks {
 		x.wanting.Add(-1)
 	}
-	x.dead(x.cmd.Process.Pid)
+	x.dead(x)
 	how := x.how()
 	if x.job != nil {
 		x.abandoned(how)

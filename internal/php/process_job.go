@@ -37,13 +37,34 @@ func (x *process) hand(j *Job) {
 		}
 	}
 	x.note(x.journal.close(j.Lease.ID)) // from here on it may have begun
-	x.job, x.began, x.sent, x.taken = j, x.c.Now(), false, false
-	x.busy.Add(1)
+	x.take(j)
 	x.sent = x.tell(&o)
-	if limit := x.limit(j); limit > 0 {
-		x.due = x.c.Now().Add(limit + killAfter)
+	if !x.due.IsZero() {
 		x.setAlarm()
 	}
+}
+
+// take makes a job the one in hand.
+func (x *process) take(j *Job) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.job, x.began, x.due, x.sent, x.taken = j, x.c.Now(), time.Time{}, false, false
+	x.progress = nil
+	if limit := x.limit(j); limit > 0 {
+		x.due = x.began.Add(limit + killAfter)
+	}
+	x.busy.Add(1)
+}
+
+// letGo notes that the job in hand has ended; it returns what it printed, as far as no
+// heartbeat took it.
+func (x *process) letGo() []jobs.LogLine {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.job, x.due, x.taken = nil, time.Time{}, true
+	x.busy.Add(-1)
+	x.ran++
+	return x.output.take()
 }
 
 // setAlarm has the alarm come when the job in hand is due, or before: most jobs end
@@ -75,12 +96,11 @@ func (x *process) refuse(j *Job, why string) {
 
 // finish ends the job in hand.
 func (x *process) finish(e End, transactions int) {
-	e.Job, e.Worker, e.Lines = *x.job, x.c.Worker, x.output.take()
-	for i := range e.Lines {
-		e.Lines[i].Text = x.c.Redact(e.Lines[i].Text)
-	}
 	now := x.c.Now()
+	e.Job, e.Worker = *x.job, x.c.Worker
 	e.Duration, e.Wait = now.Sub(x.began), max(x.began.Sub(x.job.Job.RunAt), 0)
+	e.Lines = x.letGo()
+	x.redact(e.Lines)
 	if transactions > 0 {
 		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: fmt.Sprintf("the job left a transaction open (%d "+
 			"deep): it was rolled back", transactions)})
@@ -88,9 +108,6 @@ func (x *process) finish(e End, transactions int) {
 			"queue", x.c.Queue,
 			"type", e.Job.Job.Type, "id", e.Job.Job.ID, "uuid", e.Job.Job.UUID, "depth", transactions)
 	}
-	x.job, x.due, x.taken = nil, time.Time{}, true
-	x.busy.Add(-1)
-	x.ran++
 	average := x.average.Load()
 	if average == 0 {
 		average = int64(e.Duration)
@@ -103,7 +120,9 @@ func (x *process) finish(e End, transactions int) {
 func (x *process) abandoned(how string) {
 	if !x.sent || unread(x.in) > 0 || x.last != nil && x.last.Job == nil {
 		j := *x.job
+		x.mu.Lock()
 		x.job = nil
+		x.mu.Unlock()
 		x.busy.Add(-1)
 		x.back <- j
 		return

@@ -2,6 +2,8 @@ package php
 
 import (
 	"fmt"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // listen reads what the process says until the pipe ends, or end takes over.
@@ -60,6 +62,9 @@ func (x *process) hear(m *message) {
 				"program %d: update the older one", m.Hello, protocol))
 		}
 	}
+	if m.Progress != nil && x.job != nil {
+		x.goesOn(m.Progress)
+	}
 	if v := m.Done; v != nil && x.job != nil && v.ID == x.job.Job.ID &&
 		(v.As != "nothing" || m.Bye == nil && m.Died == "") {
 		x.finish(v.end(x.c.Lease), v.Transactions)
@@ -71,6 +76,18 @@ func (x *process) hear(m *message) {
 		x.asks = true
 		x.wanting.Add(1)
 	}
+}
+
+// maxNote is how many characters the note of a progress has.
+const maxNote = 200
+
+// goesOn notes how far the job in hand is.
+func (x *process) goesOn(said *jobs.Progress) {
+	p := &jobs.Progress{Done: max(said.Done, 0), Total: max(said.Total, 0),
+		Note: x.c.Redact(jobs.PlainText(said.Note, maxNote))}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.progress = p
 }
 
 // tell answers a process that asks.

@@ -12,7 +12,7 @@ import (
 // start starts one process.
 func (p *Pool) start(stop <-chan struct{}) (x *process, err error) {
 	x = &process{Pool: p, listened: make(chan struct{}), gone: make(chan struct{}), changed: make(chan struct{}, 1),
-		output: &output{now: p.c.Now}, stop: stop, outdated: p.generation(),
+		output: &output{now: p.c.Now}, stop: stop, outdated: p.generation(), startedAt: p.c.Now(),
 		hello: time.NewTimer(helloWithin), answer: stoppedTimer(), alarm: stoppedTimer(), grace: stoppedTimer()}
 	var ours, theirs [3]*os.File
 	defer func() {
@@ -44,7 +44,7 @@ func (p *Pool) start(stop <-chan struct{}) (x *process, err error) {
 	if err := x.cmd.Start(); err != nil {
 		return nil, fmt.Errorf("starting PHP: %w", err)
 	}
-	p.born(x.cmd.Process.Pid)
+	p.born(x)
 	go x.output.read()
 	go x.listen()
 	go func() {

@@ -156,6 +156,12 @@ func (w writer) Write(b []byte) (int, error) {
 // start runs a pool; the function that it returns stops it.
 func (s *site) start(c php.Config) (stop func()) {
 	s.t.Helper()
+	_, stop = s.startPool(c)
+	return stop
+}
+
+func (s *site) startPool(c php.Config) (pool *php.Pool, stop func()) {
+	s.t.Helper()
 	pool, err := php.New(c)
 	if err != nil {
 		s.t.Fatal(err)
@@ -172,7 +178,7 @@ func (s *site) start(c php.Config) (stop func()) {
 		group.Wait()
 	})
 	s.t.Cleanup(stop)
-	return stop
+	return pool, stop
 }
 
 func (s *site) count(where string, args ...any) (n int) {
@@ -202,14 +208,14 @@ func (s *site) drained(queue string, limit time.Duration) {
 			Name     string
 			Attempts int
 		}
-		if err := s.db.Select(&left, "SELECT SUBSTR(payload, 1, 500) AS name, attempts FROM jobs WHERE queue = ?",
-			queue); err != nil || len(left) > 0 {
+		if err := s.db.Select(&left, s.db.Rebind("SELECT SUBSTR(payload, 1, 500) AS name, attempts FROM jobs "+
+			"WHERE queue = ?"), queue); err != nil || len(left) > 0 {
 			s.t.Logf("left: %+v, %v", left, err)
 		}
 	})
 	s.await("the queue "+queue+" is empty", limit, func() bool {
 		var n int
-		err := s.db.Get(&n, "SELECT COUNT(*) FROM jobs WHERE queue = ?", queue)
+		err := s.db.Get(&n, s.db.Rebind("SELECT COUNT(*) FROM jobs WHERE queue = ?"), queue)
 		return err == nil && n == 0
 	})
 }

@@ -84,20 +84,20 @@ func (p *Pool) rest(ctx context.Context, d time.Duration) (retired bool) {
 	return false
 }
 
-// born and dead note the processes that there are; pids lists them.
-func (p *Pool) born(pid int) {
+// born and dead note the processes that there are; living lists them.
+func (p *Pool) born(x *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.alive[pid] = struct{}{}
+	p.alive[x] = struct{}{}
 }
 
-func (p *Pool) dead(pid int) {
+func (p *Pool) dead(x *process) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.alive, pid)
+	delete(p.alive, x)
 }
 
-func (p *Pool) pids() []int {
+func (p *Pool) living() []*process {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Collect(maps.Keys(p.alive))

@@ -47,8 +47,14 @@ func one[T any](item T) (jobs.List[T], error) { return jobs.List[T]{Items: []T{i
 func (h *features) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	return []jobs.WorkerRecord{
 		{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", Status: "running", StartedAt: noon,
-			Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}}}}, nil
+			Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}, PHP: php}}}, nil
 }
+
+// php are PHP processes, one with a job.
+var php = []jobs.PHPProcess{{Queue: "php", PID: 4711, StartedAt: noon, MemoryBytes: 33 << 20, Done: 7,
+	Job:      &jobs.RunningJob{UUID: "p", Type: `App\Jobs\Import`, Queue: "php", Attempt: 2, Since: noon},
+	Deadline: noon.Add(time.Minute)}, {Queue: "php", PID: 4712, StartedAt: noon}}
+
 func (h *features) Stop(_ context.Context, id string) (bool, error) { return id == "host:1:a", nil }
 func (h *features) Restart(context.Context) error                   { return nil }
 func (h *features) Schedules(context.Context) ([]jobs.ScheduleRecord, error) {
@@ -385,6 +391,9 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 	m.Missed("sitemap")
 	m.Mailed("accepted", 1)
 	s.enqueue(`{"type":"cache.clear"}`)
+	if _, err := s.store.Heartbeat(t.Context(), jobs.WorkerInfo{ID: "host:1:a", PHP: php}); err != nil {
+		t.Fatal(err)
+	}
 	text := s.do("GET", "/metrics", nil).want(t, 200).body
 	for _, want := range []string{
 		`cmsjobs_jobs_enqueued_total{queue="cmsjobs",type="mail.send"} 1`,
@@ -392,6 +401,7 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 		`cmsjobs_job_duration_seconds_count{type="mail.send"} 1`, `cmsjobs_job_wait_seconds_count{type="mail.send"} 1`,
 		`cmsjobs_queue_jobs{queue="cmsjobs",status="queued"} 1`,
 		`cmsjobs_queue_latency_seconds{queue="cmsjobs"}`, `cmsjobs_jobs_in_progress{type="mail.send"} 1`,
+		`cmsjobs_jobs_in_progress{type="App\\Jobs\\Import"} 1`, `cmsjobs_php_processes{queue="php"} 2`,
 		`cmsjobs_jobs_in_progress{type="cache.clear"} 0`, `cmsjobs_stalled_jobs_total 1`,
 		`cmsjobs_schedule_last_success_timestamp_seconds{schedule="sitemap"}`,
 		`cmsjobs_schedule_missed_total{schedule="sitemap"} 1`, `cmsjobs_backup_last_success_timestamp_seconds 1.`,

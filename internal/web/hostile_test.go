@@ -25,7 +25,8 @@ func (hostileSite) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 			evil}, Status: "running",
 			StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{
 				{UUID: evil, Type: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{
-					Done: 1, Total: 2, Note: evil}}}}}}, nil
+					Done: 1, Total: 2, Note: evil}}}, PHP: []jobs.PHPProcess{{Queue: evil, PID: 1, StartedAt: noon,
+				Job: &jobs.RunningJob{UUID: evil, Type: evil, Queue: evil, Since: noon}}}}}}, nil
 }
 
 func (hostileSite) Backups(context.Context) ([]backups.Backup, error) {

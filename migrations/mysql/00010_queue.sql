@@ -43,6 +43,7 @@ CREATE TABLE cmsjobs_workers (
   done BIGINT NOT NULL,
   failed BIGINT NOT NULL,
   running MEDIUMTEXT NOT NULL,
+  php MEDIUMTEXT NOT NULL,
   stop INT NOT NULL DEFAULT 0
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 

@@ -43,6 +43,7 @@ CREATE TABLE cmsjobs_workers (
   done BIGINT NOT NULL,
   failed BIGINT NOT NULL,
   running TEXT NOT NULL,
+  php TEXT NOT NULL,
   stop INTEGER NOT NULL DEFAULT 0
 );
 

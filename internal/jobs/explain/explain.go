@@ -79,6 +79,9 @@ func end(s Snapshot) []Reason {
 	j := s.Job
 	switch j.Status {
 	case jobs.StatusProcessing:
+		if j.Foreign {
+			return []Reason{runningPHP(s)}
+		}
 		if j.Detail == "stalled" {
 			return []Reason{reason("stalled", time.Time{}, "Its worker %s has not renewed the lease: it died or was "+
 				"cut off. Another worker takes the job when the lease has run out.", j.Worker)}
@@ -108,6 +111,23 @@ func running(s Snapshot) Reason {
 	}
 	return reason("running", time.Time{}, "It is running: attempt %d of %d, on %s, for %s.",
 		j.Attempt, j.MaxAttempts, or(j.Worker, "a worker"), span(s.Now.Sub(j.StartedAt)))
+}
+
+// runningPHP says who runs a job of PHP's, where a process of this service does.
+func runningPHP(s Snapshot) Reason {
+	j := s.Job
+	switch {
+	case j.Detail == "stalled":
+		return reason("stalled", time.Time{}, "It has been reserved for longer than retry_after: the worker that took "+
+			"it died, or takes longer than that. The next worker of the queue %s that is free runs it again.", j.Queue)
+	case j.Process == 0:
+		return reason("running", time.Time{}, "It is running: attempt %d.", j.Attempt)
+	case j.Deadline.IsZero():
+		return reason("running", time.Time{}, "It is running: attempt %d, in the PHP process %d of %s, for %s. It has "+
+			"no time-out.", j.Attempt, j.Process, j.Worker, span(s.Now.Sub(j.StartedAt)))
+	}
+	return reason("running", j.Deadline, "It is running: attempt %d, in the PHP process %d of %s, for %s. At its "+
+		"time-out it is ended.", j.Attempt, j.Process, j.Worker, span(s.Now.Sub(j.StartedAt)))
 }
 
 func ownership(s Snapshot) []Reason {
@@ -209,7 +229,7 @@ func workers(s Snapshot) []Reason {
 // its type, and the free slots of the last.
 func (s Snapshot) countWorkers() (live, listening, able, free int) {
 	for _, w := range s.Workers {
-		if !w.Alive || w.Status == "stopping" {
+		if !w.Alive || w.Status == "stopping" || !w.RunsTypes() {
 			continue
 		}
 		live++

@@ -59,6 +59,17 @@ func TestEachReasonIsFound(t *testing.T) {
 			s.Job.Status, s.Job.Attempt = jobs.StatusProcessing,
 				1
 		}},
+		{"running", "attempt 2.", func(s *explain.Snapshot) { // by a queue:work, as far as is known
+			s.Job.Foreign, s.Job.Status, s.Job.Attempt = true, jobs.StatusProcessing, 2
+		}},
+		{"running", "attempt 2, in the PHP process 4711 of web1:1:x, for 40 s. It has no time-out.",
+			func(s *explain.Snapshot) { runsInPHP(s, time.Time{}) }},
+		{"running", "for 40 s. At its time-out it is ended.", func(s *explain.Snapshot) {
+			runsInPHP(s, now.Add(20*time.Second))
+		}},
+		{"stalled", "longer than retry_after", func(s *explain.Snapshot) {
+			s.Job.Foreign, s.Job.Status, s.Job.Detail = true, jobs.StatusProcessing, "stalled"
+		}},
 		{"stalled", "lease", func(s *explain.Snapshot) {
 			s.Job.Status, s.Job.Detail = jobs.StatusProcessing,
 				"stalled"
@@ -79,6 +90,21 @@ func TestEachReasonIsFound(t *testing.T) {
 		if len(got) != 1 {
 			t.Errorf("%s: one cause gives %d reasons: %+v", c.code, len(got), got)
 		}
+	}
+}
+
+func runsInPHP(s *explain.Snapshot, deadline time.Time) {
+	s.Job.Foreign, s.Job.Status, s.Job.Attempt, s.Job.StartedAt = true, jobs.StatusProcessing, 2,
+		now.Add(-40*time.Second)
+	s.Job.Worker, s.Job.Process, s.Job.Deadline = "web1:1:x", 4711, deadline
+}
+
+// A running job says until when it may run.
+func TestARunningJobOfPHPsNamesItsTimeout(t *testing.T) {
+	s := due()
+	runsInPHP(&s, now.Add(20*time.Second))
+	if got := explain.Job(s); len(got) != 1 || !got[0].Until.Equal(now.Add(20*time.Second)) {
+		t.Errorf("%+v", got)
 	}
 }
 

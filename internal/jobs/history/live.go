@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -154,7 +155,7 @@ func (s *Store) liveRecord(queue string, c tables.Candidate, failure string, now
 		// Until its worker's heartbeat tells the start, the lease does: it
 		// was made or renewed at that second, by the database's clock.
 		r.StartedAt = unix(min(c.Locked.Int64, now))
-		if !r.Foreign && c.Locked.Int64 < now-s.tables.RetryAfter {
+		if c.Locked.Int64 < now-s.tables.RetryAfter {
 			r.Detail = "stalled"
 		}
 	} else if c.Due > now {
@@ -228,6 +229,7 @@ func (s *Store) addLive(ctx context.Context, records []jobs.Record) error {
 		}
 		if x, there := running[r.UUID]; there && r.Status == jobs.StatusProcessing {
 			r.Worker, r.StartedAt, r.Progress = x.worker, x.Since.UTC(), x.Progress
+			r.Process, r.Deadline = x.process, x.deadline.UTC()
 		}
 	}
 	return nil
@@ -245,24 +247,35 @@ func (s *Store) pausedQueues(ctx context.Context) (map[string]bool, error) {
 type heldJob struct {
 	worker string
 	jobs.RunningJob
+	// Of PHP's jobs: the process's number, and the time-out.
+	process  int
+	deadline time.Time
 }
 
 // runningJobs are what workers said that they run, by UUID.
 func (s *Store) runningJobs(ctx context.Context) (map[string]heldJob, error) {
 	held := map[string]heldJob{}
 	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
-		var worker, list string
-		if err := r.Scan(&worker, &list); err != nil {
+		var worker, list, php string
+		if err := r.Scan(&worker, &list, &php); err != nil {
 			return err
 		}
 		var running []jobs.RunningJob
 		if json.Unmarshal([]byte(list), &running) == nil { // a worker of another version may write otherwise
 			for _, x := range running {
-				held[x.UUID] = heldJob{worker, x}
+				held[x.UUID] = heldJob{worker: worker, RunningJob: x}
+			}
+		}
+		var processes []jobs.PHPProcess
+		if json.Unmarshal([]byte(php), &processes) == nil { // as above
+			for _, p := range processes {
+				if p.Job != nil {
+					held[p.Job.UUID] = heldJob{worker, *p.Job, p.PID, p.Deadline}
+				}
 			}
 		}
 		return nil
-	}, "SELECT id, running FROM cmsjobs_workers ORDER BY heartbeat_at")
+	}, "SELECT id, running, php FROM cmsjobs_workers ORDER BY heartbeat_at")
 	if err != nil {
 		return nil, fmt.Errorf("reading what workers run: %w", err)
 	}

@@ -55,7 +55,7 @@ func keepFew(st *jobs.Stats, served served) {
 	}
 	first := 0
 	last := func(q jobs.QueueStats) int {
-		if served.paused[q.Queue] || served.workers[q.Queue] > 0 {
+		if served.paused[q.Queue] || served.workers[q.Queue]+served.php[q.Queue] > 0 {
 			return 0
 		}
 		return 1
@@ -172,17 +172,23 @@ func (s *Store) foreignOf(ctx context.Context, q *jobs.QueueStats, where string,
 type served struct {
 	paused  map[string]bool
 	workers map[string]int
+	php     map[string]int // PHP processes
 }
 
 func (s *Store) served(ctx context.Context) (v served, err error) {
 	if v.paused, err = s.pausedQueues(ctx); err != nil {
 		return v, err
 	}
-	v.workers = map[string]int{}
+	v.workers, v.php = map[string]int{}, map[string]int{}
 	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
-		var list string
-		if err := r.Scan(&list); err != nil {
+		var list, php string
+		if err := r.Scan(&list, &php); err != nil {
 			return err
+		}
+		var processes []jobs.PHPProcess
+		_ = json.Unmarshal([]byte(php), &processes) // a worker of another version may write otherwise
+		for _, p := range processes {
+			v.php[p.Queue]++
 		}
 		var queues []string
 		if json.Unmarshal([]byte(list), &queues) != nil {
@@ -192,7 +198,7 @@ func (s *Store) served(ctx context.Context) (v served, err error) {
 			v.workers[q]++
 		}
 		return nil
-	}, fmt.Sprintf("SELECT queues FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.tables.MillisNow(),
+	}, fmt.Sprintf("SELECT queues, php FROM cmsjobs_workers WHERE heartbeat_at > %s - %d", s.tables.MillisNow(),
 		workerAlive.Milliseconds()))
 	if err != nil {
 		return v, fmt.Errorf("reading which queues are worked: %w", err)
@@ -200,21 +206,28 @@ func (s *Store) served(ctx context.Context) (v served, err error) {
 	return v, nil
 }
 
+// names are the queues that are paused, or that somebody works on.
+func (v served) names() []string {
+	names := slices.AppendSeq(slices.Collect(maps.Keys(v.paused)), maps.Keys(v.workers))
+	names = slices.AppendSeq(names, maps.Keys(v.php))
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // addTo notes it with each queue, and adds those that have no jobs.
 func (v served) addTo(st *jobs.Stats) {
-	paused, workers := maps.Clone(v.paused), maps.Clone(v.workers)
+	known := map[string]bool{}
+	for _, q := range st.Queues {
+		known[q.Queue] = true
+	}
+	for _, queue := range v.names() { // worked or paused, and empty
+		if !known[queue] {
+			st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue})
+		}
+	}
 	for i := range st.Queues {
 		q := &st.Queues[i]
-		q.Paused, q.Workers = paused[q.Queue], workers[q.Queue]
-		delete(paused, q.Queue)
-		delete(workers, q.Queue)
-	}
-	for queue := range workers { // worked but empty
-		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Workers: workers[queue], Paused: paused[queue]})
-		delete(paused, queue)
-	}
-	for queue := range paused {
-		st.Queues = append(st.Queues, jobs.QueueStats{Queue: queue, Paused: true})
+		q.Paused, q.Workers, q.PHPProcesses = v.paused[q.Queue], v.workers[q.Queue], v.php[q.Queue]
 	}
 	slices.SortFunc(st.Queues, func(a, b jobs.QueueStats) int { return strings.Compare(a.Queue, b.Queue) })
 }

@@ -20,10 +20,10 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 	var list []jobs.WorkerRecord
 	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var w jobs.WorkerRecord
-		var queues, kinds, running string
+		var queues, kinds, running, php string
 		var started, beat, now int64
 		err := r.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &queues, &kinds, &w.Slots, &w.Status, &started, &beat,
-			&w.MemoryBytes, &w.Done, &w.Failed, &running, &now)
+			&w.MemoryBytes, &w.Done, &w.Failed, &running, &php, &now)
 		if err != nil {
 			return err
 		}
@@ -31,12 +31,13 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		_ = json.Unmarshal([]byte(queues), &w.Queues)
 		_ = json.Unmarshal([]byte(kinds), &w.Types)
 		_ = json.Unmarshal([]byte(running), &w.Running)
+		_ = json.Unmarshal([]byte(php), &w.PHP)
 		w.StartedAt, w.SeenAt, w.Alive = tables.UnixMilli(started), tables.UnixMilli(beat),
 			now-beat < workerAlive.Milliseconds()
 		list = append(list, w)
 		return nil
 	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, "+
-		"failed, running, "+s.tables.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
+		"failed, running, php, "+s.tables.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
 	if err != nil {
 		return nil, fmt.Errorf("listing workers: %w", err)
 	}

@@ -117,17 +117,12 @@ func (s *Store) takeUnchanged(ctx context.Context, queue string, rows []*row, un
 		seen     int64
 	}
 	groups, order := map[state][]*row{}, []state(nil)
-	var lost []tables.Run
 	for _, r := range rows {
 		k := state{r.Attempts, r.Locked, r.Seen}
 		if groups[k] == nil {
 			order = append(order, k)
 		}
 		groups[k] = append(groups[k], r)
-		if r.Rescued && r.Attempts > 0 {
-			lost = append(lost, tables.Run{Job: s.described(r, queue, r.Attempts), Outcome: jobs.CrashedOutcome,
-				Error: tables.EndedWithoutResult})
-		}
 	}
 	return s.InTx(ctx, "claiming jobs of PHP", func(t tables.Transaction) error {
 		for _, k := range order {
@@ -143,7 +138,7 @@ func (s *Store) takeUnchanged(ctx context.Context, queue string, rows []*row, un
 				return errContended
 			}
 		}
-		return s.InsertRuns(ctx, t.Own, lost)
+		return s.recordLost(ctx, t.Own, queue, rows)
 	})
 }
 

@@ -155,6 +155,10 @@ func TestARenewedLeaseIsHeldAndALapsedOneIsNot(t *testing.T) {
 		f.push("default", payload("B", ""))
 		list := f.claim(2)
 		other := f.another()
+		f.exec("INSERT INTO cmsjobs_workers (id, host, pid, version, queues, types, slots, status, started_at, "+
+			"heartbeat_at, memory_bytes, done, failed, running, php) VALUES ('gone:1:x', 'gone', 1, '', '[]', '[]', 1, "+
+			"'running', 1, 1, 0, 0, 0, '[]', ?)", fmt.Sprintf(`[{"queue":"default","pid":4711,"job":{"id":%d,"attempt":1}}]`,
+			list[1].Job.ID))
 		f.ahead += 60 * time.Second
 		renewed, err := f.Renew(bg, []jobs.Lease{list[0].Lease}, lease)
 		if err != nil || renewed[0].ReservedAt != list[0].Lease.ReservedAt+60 {
@@ -168,6 +172,9 @@ func TestARenewedLeaseIsHeldAndALapsedOneIsNot(t *testing.T) {
 		}
 		if n := f.count("cmsjobs_runs WHERE outcome = 'crashed' AND lease = ''"); n != 1 || got[0].Crashes != 0 {
 			f.t.Errorf("%d lines on the lost worker, %d crashes of the job", n, got[0].Crashes)
+		}
+		if n := f.count("cmsjobs_runs WHERE worker = 'gone:1:x' AND error LIKE '%(gone:1:x, PHP process 4711)'"); n != 1 {
+			f.t.Error("the line does not name who ran it")
 		}
 		list[0].Lease = renewed[0]
 		results,

@@ -23,7 +23,7 @@ func (s *Store) Heartbeat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlS
 func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignals, error) {
 	var o jobs.ControlSignals
 	var lines []tables.JobLine
-	for _, j := range w.Running {
+	for _, j := range slices.Concat(w.Running, runningPHP(w.PHP)) {
 		for _, l := range j.Lines {
 			lines = append(lines, tables.JobLine{UUID: j.UUID, Attempt: j.Attempt, LogLine: l})
 		}
@@ -49,13 +49,26 @@ func (s *Store) beat(ctx context.Context, w jobs.WorkerInfo) (jobs.ControlSignal
 	return o, nil
 }
 
+// runningPHP are the jobs that PHP processes run.
+func runningPHP(list []jobs.PHPProcess) (running []jobs.RunningJob) {
+	for _, p := range list {
+		if p.Job != nil {
+			running = append(running, *p.Job)
+		}
+	}
+	return running
+}
+
 func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo) error {
-	running := w.Running
+	running, php := w.Running, w.PHP
 	if running == nil {
 		running = []jobs.RunningJob{}
 	}
-	var words [3]string
-	for i, v := range []any{running, w.Queues, w.Types} {
+	if php == nil {
+		php = []jobs.PHPProcess{}
+	}
+	var words [4]string
+	for i, v := range []any{running, w.Queues, w.Types, php} {
 		data, err := json.Marshal(v)
 		if err != nil {
 			return fmt.Errorf("encoding the worker's row: %w", err)
@@ -63,12 +76,12 @@ func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo)
 		words[i] = string(data)
 	}
 	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, " +
-		"failed, running"
-	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.tables.MillisNow() + ", ?, ?, ?, ?)"
+		"failed, running, php"
+	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.tables.MillisNow() + ", ?, ?, ?, ?, ?)"
 	_, err := s.tables.Exec(ctx, q, s.tables.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues",
-		"types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running"),
+		"types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running", "php"),
 		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.Status,
-		w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0])
+		w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0], words[3])
 	return err
 }
 

@@ -3,7 +3,6 @@ package importer
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"time"
 )
 
@@ -19,8 +18,8 @@ type Config interface {
 // horizonFile is config/horizon.php.
 const horizonFile = "horizon"
 
-// The bounds of a Horizon configuration.
-const maxSupervisors, maxQueues = 100, 100
+// The bounds of a Horizon configuration, and the largest niceness.
+const maxSupervisors, maxQueues, mostNice = 100, 100, 19
 
 // Horizon adds the supervisors of config/horizon.php for an environment (APP_ENV).
 func (p *Plan) Horizon(c Config, environment string) {
@@ -99,7 +98,7 @@ func (p *Plan) supervisor(s supervisor) {
 	}
 	q := Queue{Processes: max(s.number("maxProcesses"), s.number("processes"), 1), Least: s.number("minProcesses"),
 		MemoryMiB: s.number("memory"), MaxJobs: s.number("maxJobs"),
-		MaxTime: time.Duration(s.number("maxTime")) * time.Second}
+		MaxTime: time.Duration(s.number("maxTime")) * time.Second, Nice: min(s.number("nice"), mostNice)}
 	if s.value("tries") != nil {
 		tries := s.number("tries")
 		q.Tries = &tries
@@ -107,10 +106,6 @@ func (p *Plan) supervisor(s supervisor) {
 	if s.value("timeout") != nil {
 		limit := time.Duration(s.number("timeout")) * time.Second
 		q.Timeout = &limit
-	}
-	if s.number("nice") > 0 {
-		p.note("%s: nice %s has no setting here; the service's own unit may have one", from,
-			strconv.Itoa(s.number("nice")))
 	}
 	queues := s.queues()
 	total := q.Processes

@@ -145,7 +145,7 @@ func TestHorizonsConfiguration(t *testing.T) {
   enabled: true
   queues:
     default: {processes: 12, tries: 1, timeout: 1m, memory: 128MiB}
-    import: {processes: 2, timeout: 1h}
+    import: {processes: 2, timeout: 1h, nice: 5}
 `,
 		"local": `php:
   enabled: true

@@ -18,6 +18,7 @@ type Queue struct {
 	MemoryMiB        int
 	MaxJobs          int
 	MaxTime          time.Duration
+	Nice             int
 }
 
 // Plan is what our settings are to say.
@@ -54,7 +55,7 @@ func sameLimits(a, b Queue) bool {
 	same := func(x, y *int) bool { return x == nil && y == nil || x != nil && y != nil && *x == *y }
 	times := a.Timeout == nil && b.Timeout == nil || a.Timeout != nil && b.Timeout != nil && *a.Timeout == *b.Timeout
 	return same(a.Tries, b.Tries) && times && a.MemoryMiB == b.MemoryMiB && a.MaxJobs == b.MaxJobs &&
-		a.MaxTime == b.MaxTime
+		a.MaxTime == b.MaxTime && a.Nice == b.Nice
 }
 
 // Empty says that no worker of the database's queues was found.
@@ -96,6 +97,9 @@ func (q Queue) fields() []string {
 	}
 	if q.MaxTime > 0 {
 		list = append(list, "max_time: "+length(q.MaxTime))
+	}
+	if q.Nice > 0 {
+		list = append(list, fmt.Sprintf("nice: %d", q.Nice))
 	}
 	return list
 }

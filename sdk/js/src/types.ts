@@ -22,6 +22,9 @@ export interface Job<Payload = Record<string, unknown>> {
   max_attempts: number;
   error?: string;
   worker?: string;
+  /** the number of the PHP process that runs it, and its time-out there */
+  process?: number;
+  deadline?: string;
   result?: unknown;
   progress?: { done: number; total?: number; note?: string };
   enqueued_at?: string;

@@ -23,6 +23,7 @@ class CmsJobsServiceProvider extends ServiceProvider
     public function boot(): void
     {
         $config = $this->app['config']['cmsjobs'];
+        Tags::register();
         (new EnqueueForCms($this->app->make(Queue::class), $config['listen'], $config['routes'], (int) $config['sitemap_delay']))->subscribe($this->app['events']);
         if ($config['socket']) {
             (new NotifyOfJobs($this->app->make(Socket::class), $this->app['config'], $this->app['db']))->subscribe($this->app['events']);

@@ -112,6 +112,49 @@ foreach (['receive' => [1], 'send' => [['more' => true]]] as $method => $argumen
     }
 }
 
+// The words of tags() are in the payload as Laravel itself writes it, and nothing keeps a job from being dispatched.
+class Tagged
+{
+    public $tags;
+
+    public function __construct($tags)
+    {
+        $this->tags = $tags;
+    }
+
+    public function tags()
+    {
+        if ($this->tags === 'throw') {
+            throw new LogicException('no tags');
+        }
+
+        return $this->tags;
+    }
+}
+
+class Listens
+{
+    public function tags($event)
+    {
+        return ['heard:' . $event];
+    }
+}
+
+CmsJobs\Laravel\Tags::register();
+$queue = new class extends Illuminate\Queue\NullQueue {
+    public function payloadOf($job)
+    {
+        return json_decode($this->createPayload($job, 'q'), true);
+    }
+};
+$queue->setContainer($container);
+$queue->setConnectionName('database');
+same('tags() is asked', ['order:7', 'late'], $queue->payloadOf(new Tagged(['order:7', 'late', 'late', 5, '', str_repeat('x', 192)]))['tags']);
+same('a job without tags()', false, isset($queue->payloadOf(new Handler)['tags']));
+same('a tags() that throws', false, isset($queue->payloadOf(new Tagged('throw'))['tags']));
+same('a bound', 50, count(CmsJobs\Laravel\Tags::of(new Tagged(array_map('strval', range(1, 100))))));
+same('a listener', ['heard:paid'], CmsJobs\Laravel\Tags::of(new Illuminate\Events\CallQueuedListener(Listens::class, 'handle', ['paid'])));
+
 // A queue that queue:pause holds is not asked for; the outcome of the job in hand leaves all the same.
 $manager = new class {
     public $paused = true;
@@ -143,6 +186,12 @@ $order = json_encode(['id' => 9, 'queue' => 'mail', 'attempts' => 1, 'payload' =
 fwrite($theirs, pack('N', strlen($order)) . $order);
 same('after the pause it has one', 9, $desk->pop('mail')->getJobId());
 same('it was asked for', '{"more":true}', substr(fread($theirs, 1024), 4));
+$desk->progress(1, 2, 'half');
+$desk->progress(1, 2, 'too soon after the last');
+$desk->progress(2, 2, '');
+$said = '{"progress":{"done":1,"total":2,"note":"half"}}';
+$last = '{"progress":{"done":2,"total":2,"note":""}}';
+same('how far it is', pack('N', strlen($said)) . $said . pack('N', strlen($last)) . $last, fread($theirs, 1024));
 $desk->job()->delete();
 $manager->paused = true;
 sleep(1);

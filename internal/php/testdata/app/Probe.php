@@ -112,6 +112,7 @@ class Probe implements ShouldQueue
             case 'exit': exit(3);
             case 'oom': $a = str_repeat('x', 1 << 20); $b = []; while (true) { $b[] = $a . count($b); }
             case 'segv': posix_kill(getmypid(), SIGSEGV); sleep(1); return;
+            case 'talk': echo "begun\n"; cmsjobs_progress(1, 3, 'password=hunter2'); cmsjobs_progress(2, 3); $this->waitFor('more'); cmsjobs_progress(3, 3); echo "password=hunter2\n"; $this->waitFor('end'); echo "done\n"; return;
             case 'print': echo "hello\x00\x00\x00\x05junk from a job\n"; fwrite(STDERR, "and stderr\n"); echo 'no end of line'; return;
             case 'opentx': DB::beginTransaction(); DB::table('effects')->insert(['n' => -1, 'pid' => 0]); return;
             case 'dbkill': try { DB::statement('kill ' . DB::selectOne('select connection_id() as i')->i); } catch (\Throwable $e) { } DB::select('select 1'); return;
@@ -121,6 +122,14 @@ class Probe implements ShouldQueue
             case 'big': self::say('big', 'length ' . strlen($this->big)); return;
             case 'effect': DB::table('effects')->insert(['n' => $this->n, 'pid' => getmypid()]); usleep(5000); return;
             case 'slow': self::say('slow', 'begun'); sleep(2); DB::table('effects')->insert(['n' => $this->n, 'pid' => getmypid()]); return;
+        }
+    }
+
+    private function waitFor(string $file): void
+    {
+        for ($i = 0; $i < 3000 && !file_exists(getenv('PROBE_DIR') . "/$file"); $i++) {
+            clearstatcache();
+            usleep(10000);
         }
     }
 

@@ -21,6 +21,7 @@ spl_autoload_register(function (string $class) use ($sdk) {
         require $file;
     }
 });
+require_once $sdk . 'src/helpers.php';
 require __DIR__ . '/Probe.php';
 
 $dir = getenv('PROBE_DIR');

@@ -63,6 +63,7 @@ func fewQueues(list []jobs.QueueStats, more jobs.QueueStats) []jobs.QueueStats {
 		rest.Delayed += s.Delayed
 		rest.Processing += s.Processing
 		rest.Foreign += s.Foreign
+		rest.PHPProcesses += s.PHPProcesses
 		rest.Oldest = max(rest.Oldest, s.Oldest)
 	}
 	return append(few, rest)

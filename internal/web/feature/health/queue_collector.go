@@ -20,12 +20,14 @@ type queueCollector struct {
 	wait    *prometheus.Desc
 	up      *prometheus.Desc
 	busy    *prometheus.Desc
+	php     *prometheus.Desc
 
-	mu    sync.Mutex
-	read  time.Time
-	stats jobs.Stats
-	runs  map[string]int // that go on now, by type
-	err   error
+	mu      sync.Mutex
+	read    time.Time
+	stats   jobs.Stats
+	runs    map[string]int // that go on now, by type
+	classes labels         // of PHP's jobs among them
+	err     error
 }
 
 const (
@@ -40,6 +42,8 @@ func newQueueCollector(cfg web.Config, workers Workers) *queueCollector {
 			[]string{"queue"}, nil),
 		busy: prometheus.NewDesc("cmsjobs_jobs_in_progress", "Runs going on in all live workers.", []string{"type"},
 			nil),
+		php: prometheus.NewDesc("cmsjobs_php_processes", "PHP processes that run PHP's jobs of a queue.",
+			[]string{"queue"}, nil),
 		up: prometheus.NewDesc("cmsjobs_database_up", "Whether the queue's figures could be read.", nil, nil)}
 }
 
@@ -49,6 +53,7 @@ func (q *queueCollector) Describe(ch chan<- *prometheus.Desc) {
 	ch <- q.wait
 	ch <- q.up
 	ch <- q.busy
+	ch <- q.php
 }
 
 // Collect implements prometheus.Collector.
@@ -65,6 +70,9 @@ func (q *queueCollector) Collect(ch chan<- prometheus.Metric) {
 			ch <- prometheus.MustNewConstMetric(q.jobs, prometheus.GaugeValue, float64(n), s.Queue, status)
 		}
 		ch <- prometheus.MustNewConstMetric(q.wait, prometheus.GaugeValue, s.Oldest.Seconds(), s.Queue)
+		if s.PHPProcesses > 0 {
+			ch <- prometheus.MustNewConstMetric(q.php, prometheus.GaugeValue, float64(s.PHPProcesses), s.Queue)
+		}
 	}
 	for jobType, n := range runs {
 		ch <- prometheus.MustNewConstMetric(q.busy, prometheus.GaugeValue, float64(n), jobType)
@@ -102,13 +110,19 @@ func (q *queueCollector) running(ctx context.Context) (map[string]int, error) {
 	}
 	workers, err := q.workers.Workers(ctx)
 	for _, w := range workers {
+		if !w.Alive {
+			continue
+		}
 		for _, r := range w.Running {
-			if w.Alive {
-				jobType := r.Type
-				if _, known := q.cfg.Registry.Lookup(jobType); !known {
-					jobType = otherLabel
-				}
-				runs[jobType]++
+			jobType := r.Type
+			if _, known := q.cfg.Registry.Lookup(jobType); !known {
+				jobType = otherLabel
+			}
+			runs[jobType]++
+		}
+		for _, p := range w.PHP {
+			if p.Job != nil {
+				runs[q.classes.of(p.Job.Type)]++
 			}
 		}
 	}

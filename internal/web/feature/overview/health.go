@@ -97,7 +97,7 @@ func (s healthInputs) evaluate() healthStatus {
 func (s healthInputs) work(add func(int, string, string, ...any)) {
 	live := 0
 	for _, w := range s.workers {
-		if w.Alive {
+		if w.Alive && w.RunsTypes() {
 			live++
 		}
 	}

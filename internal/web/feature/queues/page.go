@@ -115,7 +115,7 @@ func (h handlers) stopByForm(req *web.Request) error {
 		if w.ID != id {
 			continue
 		}
-		if yes, err := req.Sure(req.Printer().Text("workers.stop.ask", id, len(w.Running), max(v.Live-1, 0)),
+		if yes, err := req.Sure(req.Printer().Text("workers.stop.ask", id, w.Jobs(), max(v.Live-1, 0)),
 			""); !yes || err != nil {
 			return err
 		}
@@ -134,7 +134,7 @@ func (h handlers) restartByForm(req *web.Request) error {
 	}
 	running := 0
 	for _, w := range v.Workers {
-		running += len(w.Running)
+		running += w.Jobs()
 	}
 	if yes, err := req.Sure(req.Printer().Text("workers.restart.ask", v.Live, running), ""); !yes || err != nil {
 		return err

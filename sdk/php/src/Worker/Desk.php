@@ -28,6 +28,7 @@ class Desk
     private bool $gone = false;
     private int $looked = 0;
     private bool $paused = false;
+    private float $said = 0;
     /** @var array<int, array{0: array, 1: PipeJob}> */
     private array $unconfirmed = [];
 
@@ -75,6 +76,19 @@ class Desk
         $this->asked = false;
 
         return isset($order['id']) ? $this->job = new PipeJob($this->app, $order, $this->connection, $order['queue']) : null;
+    }
+
+    /** How far the job in hand is: people see it while the job runs. More often than twice a second only the last step is said. */
+    public function progress(int $done, int $total, string $note): void
+    {
+        if ($this->job === null || $this->gone || (microtime(true) - $this->said < 0.5 && $done !== $total)) {
+            return;
+        }
+        $this->said = microtime(true);
+        try {
+            $this->pipe->send(['progress' => ['done' => $done, 'total' => $total, 'note' => substr($note, 0, 1000)]]);
+        } catch (Gone $e) { // heard again when the job ends: nothing is written inside it
+        }
     }
 
     /** The last message of this process: the outcome of the job in hand, if it has one, and why it ends. */

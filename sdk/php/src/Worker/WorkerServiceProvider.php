@@ -30,7 +30,7 @@ class WorkerServiceProvider extends ServiceProvider
 
     private function serve(string $connection, Pipe $pipe): void
     {
-        $desk = new Desk($this->app, $pipe, $connection);
+        $this->app->instance(Desk::class, $desk = new Desk($this->app, $pipe, $connection));
         $this->app->extend('queue.failer', function ($own) use ($desk) {
             return $desk->failer($own);
         });
