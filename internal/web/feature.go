@@ -11,7 +11,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
-	"github.com/cmsjobs/cmsjobs/internal/web/chart"
 )
 
 // Feature is a part of the pages and the API. One package below feature holds
@@ -69,8 +68,8 @@ func menu(features []Feature, part Group) []MenuEntry {
 type Summary struct {
 	Tile     *Tile
 	Warnings []Warning
-	Plots    []chart.Plot
 	Section  *Section
+	Storage  *Storage
 	// Pending is true while some of it is being counted.
 	Pending bool
 }
@@ -87,6 +86,21 @@ type Warning struct {
 	Key, Path string // of its text and of the page where something can be done
 	// Condition that says the same; where it holds, it is shown instead.
 	Condition string
+}
+
+// Storage is how the site's space grew and what takes it.
+type Storage struct {
+	Path string // of the page behind it
+	// Days are oldest first; a day on which nothing was measured is not among them.
+	Days []StorageDay
+	// Free is what the site's disk has left; −1 is unknown.
+	Free int64
+}
+
+// StorageDay is what was taken at the end of a day, by part.
+type StorageDay struct {
+	At    time.Time
+	Parts map[string]int64
 }
 
 // Section is a short table.

@@ -72,7 +72,7 @@ func All(p Ports) []web.Feature {
 		ConditionNames: p.ConditionNames, Figures: p.Figures}
 	return []web.Feature{
 		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions,
-			Failing: probes.Failing, Disabled: p.Inline != nil}),
+			Failing: probes.Failing, Disabled: p.Inline != nil, CronWords: schedules.Words}),
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
 			Refresh: p.Refresh, DefaultQueue: p.DefaultQueue, PHPQueues: p.PHPQueues, Silenced: p.Silenced,
 			Queues: p.Known}),

@@ -1,6 +1,7 @@
 package overview
 
 import (
+	"net/url"
 	"slices"
 	"time"
 
@@ -27,6 +28,8 @@ type cause struct {
 	Detail string
 	Since  time.Time
 	Fix    string
+	// Button does it, or leads to where it can be done.
+	Button fixButton
 }
 
 // healthStatus answers: is anything working?
@@ -59,16 +62,18 @@ type healthInputs struct {
 
 func (s healthInputs) evaluate() healthStatus {
 	var v healthStatus
-	add := func(level int, href, key string, args ...any) {
-		v.Causes = append(v.Causes, cause{Level: level, Text: s.lang.Text(key, args...), Href: href})
+	add := func(level int, href, key string, args ...any) *cause {
+		v.Causes = append(v.Causes, cause{Level: level, Text: s.lang.Text(key, args...), Href: href,
+			Button: fixButton{Key: "fix.show", Path: href}})
 		v.Level = max(v.Level, level)
+		return &v.Causes[len(v.Causes)-1]
 	}
 	for _, x := range s.conditions {
 		if x.Active {
 			level := map[bool]int{true: red, false: yellow}[x.Severity == web.Failing]
 			key := "condition." + x.Name
 			v.Causes = append(v.Causes, cause{level, s.lang.Text(key), x.Page, x.Detail, x.Since,
-				s.lang.Text(key + ".fix")})
+				s.lang.Text(key + ".fix"), fixOf(x)})
 			v.Level = max(v.Level, level)
 		}
 	}
@@ -94,7 +99,7 @@ func (s healthInputs) evaluate() healthStatus {
 }
 
 // work judges workers, waiting and failures.
-func (s healthInputs) work(add func(int, string, string, ...any)) {
+func (s healthInputs) work(add func(int, string, string, ...any) *cause) {
 	live := 0
 	for _, w := range s.workers {
 		if w.Alive {
@@ -106,7 +111,8 @@ func (s healthInputs) work(add func(int, string, string, ...any)) {
 	}
 	for _, q := range s.stats.Queues {
 		if q.Paused {
-			add(yellow, "/admin/queues", "health.paused", q.Queue, q.Queued)
+			add(yellow, "/admin/queues", "health.paused", q.Queue, q.Queued).Button = fixButton{Key: "queues.continue", Post: true, Scope: "operate",
+				Path: "/admin/queues/" + url.PathEscape(q.Queue) + "/continue"}
 		}
 	}
 	if h := s.lastHour; h.FailedAttempts > 0 && !s.holds("failure_rate") {
