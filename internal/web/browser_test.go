@@ -179,7 +179,7 @@ func (b *browser) press(selector string) {
 // sees waits until a text is on the page, without loading it again.
 func (b *browser) sees(text string) {
 	b.t.Helper()
-	b.until(fmt.Sprintf(`document.querySelector("main").innerText.includes(%q)`, text))
+	b.until(fmt.Sprintf(`document.body.innerText.includes(%q)`, text))
 }
 
 func (b *browser) signIn(role string) {
@@ -277,7 +277,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.open("/admin/usage")
 	b.press("[id='do-cache.clear']")
 	b.sees("The cache will be emptied")
-	b.click("main a.button")
+	b.click("main a.btn")
 	b.sees("Storage usage")
 
 	b.open("/admin/queues")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io/fs"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -36,11 +37,50 @@ type Feature struct {
 	// Warm asks for answers that are expensive, ahead of the first person; nil has
 	// none.
 	Warm func(context.Context, Config, *answers.Cache) error
+	// Counts are figures beside entries of the menu; nil has none.
+	Counts func(context.Context, Config, *answers.Cache) ([]Count, error)
+	// Actions are what a person can start from any page; nil has none.
+	Actions func(*Request) []Action
 	// Collectors are what it adds to /metrics; nil adds nothing.
 	Collectors func(Config) []prometheus.Collector
 }
 
-// MenuEntry is one of the menu, whose text is nav.NAME.
+// Count is a figure beside an entry of the menu.
+type Count struct {
+	Path  string // of the entry
+	N     int64  // 0 is not shown
+	Key   string // of the text that says what is counted
+	Level string // "", warn where somebody should look, bad where jobs failed for good
+	// Live is the field of the event "stats" that has a newer figure; "" is none.
+	Live string
+}
+
+// Action is one thing that a person can start from any page. Who may do it is
+// checked where its form arrives; lists show it only to those who may.
+type Action struct {
+	Text, Icon string
+	Path       string // where its form goes; of a link: where it leads
+	Link       bool
+	Fields     [][2]string
+	Back       string // the page that shows what came of it
+	Scope      access.Scope
+	// Type is that of the job that it starts; "" starts none.
+	Type string
+	// Asks says that the person is asked before anything is done.
+	Asks bool
+}
+
+// StartAction is an action that starts a job, as the form /admin/start does.
+func StartAction(text, icon, back, jobType, payload string) Action {
+	fields := [][2]string{{"type", jobType}, {"stay", "yes"}}
+	if payload != "" {
+		fields = append(fields, [2]string{"payload", payload})
+	}
+	return Action{Text: text, Icon: icon, Path: "/admin/start", Fields: fields, Back: back, Scope: access.Enqueue,
+		Type: jobType, Asks: slices.Contains(Cleaners(), jobType)}
+}
+
+// MenuEntry is one of the menu, whose text is nav.NAME and whose icon is NAME.
 type MenuEntry struct{ Name, Path string }
 
 // Group is a part of the menu.

@@ -197,7 +197,7 @@ func TestTickedJobsAreChangedAndNoOthers(t *testing.T) {
 	verification := attributes(
 		inputTag.FindString(v.get("/admin/jobs?status=queued").page[strings.Index(v.page, `id="chosen"`):]))["value"]
 	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"},
-		"sure": {"yes"}}).sees("No job is selected", `class="notice fault"`)
+		"sure": {"yes"}}).sees("No job is selected", `notice warn fault"`)
 	v.post("/admin/jobs/bulk", url.Values{"_csrf": {verification}, "chosen": {"yes"}, "action": {"cancel"},
 		"ids": ids[:2]}).sees("2 waiting jobs will leave").press("sure").sees("2 jobs cancelled")
 	if n := s.due(); n != 0 {
