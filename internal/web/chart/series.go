@@ -220,14 +220,17 @@ func (c Series) Values() (string, error) {
 	return string(text), err
 }
 
-// Spark is a small line without axes, of a colour: ok, bad, busy, idle.
+// Spark is a small line without axes, of a colour: ok, bad, busy, idle. NaN is
+// drawn as nothing.
 func Spark(colour string, values []float64) template.HTML {
 	if len(values) < 2 {
 		return ""
 	}
 	top := 0.0
 	for _, v := range values {
-		top = max(top, v)
+		if !math.IsNaN(v) {
+			top = max(top, v)
+		}
 	}
 	if top == 0 {
 		top = 1

@@ -66,6 +66,9 @@ func TestSmallDrawings(t *testing.T) {
 		!strings.Contains(got, `d="M0 23L100 2"`) {
 		t.Error(got)
 	}
+	if got := string(Spark("", []float64{math.NaN(), 2})); !strings.Contains(got, `d="M0 23L100 2"`) {
+		t.Error(got)
+	}
 	got := string(Strip("2 ticks: 1 failed", []Square{{"ok", "02:00 completed"}, {"bad", "03:00 failed"}}))
 	for _, part := range []string{`aria-label="2 ticks: 1 failed"`, `<rect class="ok" x="0" y="4" width="8" height="8"`,
 		`<rect class="bad" x="10" y="0" width="8" height="16"`, `<title>03:00 failed</title>`} {

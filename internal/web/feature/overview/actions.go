@@ -1,67 +1,70 @@
 package overview
 
 import (
+	"net/url"
+
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
-// quickAction is what people come for: a form that starts a job, or a link. The
-// route behind it checks the right again.
-type quickAction struct {
-	Icon, Key     string // of the text
-	Path          string
-	Type, Payload string // of the job that a form starts; "" is a link
-	Main          bool
-	Apart         bool // stands after a line
-}
+const here = "/admin"
 
-// quickActions are those that the person may do and that this service can.
-func quickActions(req *web.Request) []quickAction {
-	var list []quickAction
-	for _, a := range []quickAction{
-		{Icon: "backups", Key: "quick.backup", Path: "/admin/start", Type: "backup.generate", Main: true},
-		{Icon: "sitemap", Key: "quick.sitemap", Path: "/admin/start", Type: "sitemap.generate", Payload: `{"force":true}`},
-		{Icon: "bolt", Key: "quick.cache", Path: "/admin/start", Type: "cache.clear"},
+// quickActions are what people come for, of those that this person may do and this
+// service can. The routes behind them check the right again.
+func quickActions(req *web.Request) []web.Action {
+	var list []web.Action
+	for _, a := range []web.Action{
+		web.StartAction(req.Text("backups.now"), "backups", here, "backup.generate", ""),
+		web.StartAction(req.Text("action.sitemap"), "sitemap", here, "sitemap.generate", `{"force":true}`),
+		{Text: req.Text("quick.mail"), Icon: "send", Path: "/admin/enqueue?type=mail.send", Link: true,
+			Scope: access.Enqueue, Type: "mail.send"},
+		web.StartAction(req.Text("usage.cache.clear"), "bolt", here, "cache.clear", ""),
+		{Text: req.Text("enqueue.title"), Icon: "plus", Path: "/admin/enqueue", Link: true, Scope: access.Enqueue},
+		{Text: req.Text("quick.pause"), Icon: "pause", Path: "/admin/queues", Link: true, Scope: access.Operate},
 	} {
-		if req.Known(a.Type) && req.May(access.Enqueue) {
+		if may(req, a) {
 			list = append(list, a)
 		}
-	}
-	if req.May(access.Enqueue) {
-		if req.Known("mail.send") {
-			list = append(list, quickAction{Icon: "send", Key: "quick.mail", Path: "/admin/enqueue?type=mail.send"})
-		}
-		list = append(list, quickAction{Icon: "plus", Key: "quick.enqueue", Path: "/admin/enqueue", Apart: true})
-	}
-	if req.May(access.Operate) {
-		list = append(list, quickAction{Icon: "pause", Key: "quick.pause", Path: "/admin/queues"})
 	}
 	return list
 }
 
-// fixButton is what repairs a condition: a form, or the page where people do it.
-type fixButton struct {
-	Key, Path     string
-	Post          bool
-	Type, Payload string // of a job that repairs it
-	Scope         string // that a form needs
+func may(req *web.Request, a web.Action) bool {
+	return req.May(a.Scope) && (a.Type == "" || req.Known(a.Type) && req.MayRunType(a.Type) == nil)
 }
 
-// fixOf is the button of a condition.
-func fixOf(x web.Condition) fixButton {
-	start := func(key, jobType string) fixButton {
-		return fixButton{Key: key, Path: "/admin/start", Post: true, Type: jobType, Scope: string(access.Enqueue)}
-	}
+// fix is what repairs a condition: a form, or a link to the page where people do
+// it; nil is neither.
+func (s healthInputs) fix(x web.Condition) *web.Action {
+	var a web.Action
 	switch x.Name {
 	case "no_backup":
-		return start("quick.backup", "backup.generate")
+		a = web.StartAction(s.lang.Text("backups.now"), "backups", here, "backup.generate", "")
 	case "verification_old":
-		return start("backups.verify", "backup.verify")
+		a = web.StartAction(s.lang.Text("action.verify"), "shield", here, "backup.verify", "")
 	case "stalled_jobs", "history_growing":
-		return start("fix.clean", "queue.clean")
+		a = web.StartAction(s.lang.Text("fix.clean"), "trash", here, "queue.clean", "")
 	}
-	if x.Page == "" {
-		return fixButton{}
+	if a.Type != "" && s.may(a) {
+		return &a
 	}
-	return fixButton{Key: "fix.show", Path: x.Page}
+	return s.show(x.Page)
+}
+
+// show is a link to the page behind a condition.
+func (s healthInputs) show(page string) *web.Action {
+	if page == "" {
+		return nil
+	}
+	return &web.Action{Text: s.lang.Text("fix.show"), Icon: "next", Path: page, Link: true, Scope: access.Read}
+}
+
+// resume lets a paused queue go on.
+func (s healthInputs) resume(queue string) *web.Action {
+	a := web.Action{Text: s.lang.Text("queues.continue"), Icon: "play", Back: here, Scope: access.Operate,
+		Path: "/admin/queues/" + url.PathEscape(queue) + "/continue"}
+	if !s.may(a) {
+		return s.show("/admin/queues")
+	}
+	return &a
 }

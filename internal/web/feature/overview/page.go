@@ -16,7 +16,7 @@ import (
 // overview is the first page: is anything working, and how has it been?
 type overview struct {
 	Health   healthStatus
-	Actions  []quickAction
+	Actions  []web.Action
 	Tiles    []tile
 	Range    string
 	By       string
@@ -189,7 +189,8 @@ func warm(ctx context.Context, c web.Config, cache *answers.Cache) error {
 func (h handlers) inputs(req *web.Request) (healthInputs, error) {
 	ctx := req.Ctx()
 	g := healthInputs{now: req.Now(), lang: req.Printer(), failing: h.Failing(req), conditions: h.Conditions(ctx),
-		disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true}
+		disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true,
+		may: func(a web.Action) bool { return may(req, a) }}
 	var err error
 	if g.stats, err = req.Stats(); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)
