@@ -4,7 +4,6 @@ import (
 	"context"
 	"io/fs"
 	"net/http"
-	"slices"
 	"time"
 
 	"github.com/labstack/echo/v4"
@@ -53,31 +52,6 @@ type Count struct {
 	Level string // "", warn where somebody should look, bad where jobs failed for good
 	// Live is the field of the event "stats" that has a newer figure; "" is none.
 	Live string
-}
-
-// Action is one thing that a person can start from any page. Who may do it is
-// checked where its form arrives; lists show it only to those who may.
-type Action struct {
-	Text, Icon string
-	Path       string // where its form goes; of a link: where it leads
-	Link       bool
-	Fields     [][2]string
-	Back       string // the page that shows what came of it
-	Scope      access.Scope
-	// Type is that of the job that it starts; "" starts none.
-	Type string
-	// Asks says that the person is asked before anything is done.
-	Asks bool
-}
-
-// StartAction is an action that starts a job, as the form /admin/start does.
-func StartAction(text, icon, back, jobType, payload string) Action {
-	fields := [][2]string{{"type", jobType}, {"stay", "yes"}}
-	if payload != "" {
-		fields = append(fields, [2]string{"payload", payload})
-	}
-	return Action{Text: text, Icon: icon, Path: "/admin/start", Fields: fields, Back: back, Scope: access.Enqueue,
-		Type: jobType, Asks: slices.Contains(Cleaners(), jobType)}
 }
 
 // MenuEntry is one of the menu, whose text is nav.NAME and whose icon is NAME.

@@ -20,13 +20,13 @@ import (
 
 // pageView is what every page's template gets.
 type pageView struct {
-	Area   string // which entry of the menu is current
-	Title  string
-	Lang   string
-	Theme  string // light, dark, or auto
-	Who    access.Principal
-	CSRF   string
-	Here   string // this page's path and query
+	Area  string // which entry of the menu is current
+	Title string
+	Lang  string
+	Theme string // light, dark, or auto
+	Who   access.Principal
+	CSRF  string
+	Here  string // this page's path and query
 	notice
 	// Way leads back from a page that tells a refusal; "" where there is no other page.
 	Way string
@@ -177,7 +177,7 @@ func (s *Server) pageView(c echo.Context, area, title string, data any) *pageVie
 	v := &pageView{Area: area, name: area, Lang: lang.Language, printer: lang, Theme: theme(c), Who: p,
 		Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data, icon: s.pages.assets.icon,
 		menu: s.cfg.Features,
-		may: func(scope access.Scope) bool { return s.may(p, Route{Scope: scope, Managed: scope != access.Admin}) }}
+		may:  func(scope access.Scope) bool { return s.may(p, Route{Scope: scope, Managed: scope != access.Admin}) }}
 	v.Title = lang.Text(title)
 	if of, inside := s.pages.areas[area]; inside {
 		v.Area = of

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -224,28 +223,6 @@ func (r *Request) Show(p PageView) error {
 		v.Here = p.Here
 	}
 	return r.server.write(r.Context, max(p.Status, http.StatusOK), p.Name, v)
-}
-
-// Actions are what the caller may start from any page, of all features.
-func (r *Request) Actions() []Action {
-	var all []Action
-	for _, f := range r.Features() {
-		if f.Actions != nil {
-			all = append(all, f.Actions(r)...)
-		}
-	}
-	return slices.DeleteFunc(all, func(a Action) bool {
-		return !r.May(a.Scope) || a.Type != "" && (!r.Known(a.Type) || r.MayRunType(a.Type) != nil)
-	})
-}
-
-// MenuEntries are the pages that the menu has for the caller.
-func (r *Request) MenuEntries() []MenuEntry {
-	all := append(menu(r.Features(), Queue), menu(r.Features(), Site)...)
-	if r.May(access.Admin) {
-		all = append(all, menu(r.Features(), Administration)...)
-	}
-	return all
 }
 
 // BackShowing is Back with a link to what came of it.

@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/queues"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/remote"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/schedules"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/search"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/settings"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/tokens"
@@ -90,6 +91,7 @@ func All(p Ports) []web.Feature {
 		settings.Feature(),
 		tokens.Feature(),
 		audit.Feature(),
+		search.Feature(),
 		health.Feature(probes),
 	}
 }

@@ -122,6 +122,7 @@ document.addEventListener("DOMContentLoaded", function () {
       .then(function (text) {
         var found = new DOMParser().parseFromString(text, "text/html").querySelector("#results");
         if (mine !== asked || !found) return;
+        found.removeAttribute("id");
         one(".opts", palette).replaceChildren(document.adoptNode(found));
         mark();
       }).catch(function () { location.href = "/admin/search?q=" + encodeURIComponent(q); });
