@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
@@ -52,6 +53,41 @@ func TestTheControlRoomInABrowser(t *testing.T) {
 	}
 	b.quietConsole()
 	b.withoutScripts(t)
+}
+
+// TestTheJobPageInABrowser looks at a job that failed after retries.
+func TestTheJobPageInABrowser(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	id := s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example","subject":"fail"}}`)
+	s.work()
+	first := time.Now().Add(-20 * time.Minute)
+	for i, outcome := range []string{"retried", "retried", "retried"} {
+		s.ran(first.Add(time.Duration(i*i)*time.Minute), "mail.send", "cmsjobs", outcome, 2*time.Second,
+			50*time.Millisecond)
+	}
+	s.db.MustExec(fmt.Sprintf("UPDATE cmsjobs_runs SET uuid = '%s', error = 'dial tcp: connection refused' WHERE uuid = 'u'",
+		id))
+	b := newBrowser(t, s)
+	b.width(1440)
+	b.signIn("admin")
+	for _, theme := range []string{"light", "dark"} {
+		for _, lang := range []string{"en", "vi"} {
+			b.look(theme, lang)
+			for _, pixels := range []int{1440, 390} {
+				b.width(pixels)
+				b.open("/admin/jobs/" + id)
+				b.noOverflow(fmt.Sprintf("the job (%s, %s)", theme, lang), pixels)
+				b.picture("/admin/job", fmt.Sprintf("cr-%s-%s-%d", theme, lang, pixels))
+				if bars := eval[int](b, `document.querySelectorAll("svg.gantt rect.f-warn, svg.gantt rect.f-bad").length`); bars != 4 {
+					t.Errorf("%d attempts are drawn, want 4", bars)
+				}
+				if seen := eval[bool](b, `document.querySelector("ol.att").getClientRects().length > 0`); seen != (pixels < 500) {
+					t.Errorf("the list of attempts on %d pixels: %t", pixels, seen)
+				}
+			}
+		}
+	}
+	b.quietConsole()
 }
 
 // look chooses a theme and a language as the form of the page does.
