@@ -93,8 +93,8 @@ func (r *attemptRow) say(lang locale.Printer, final bool) {
 const (
 	ganttWidth = 780
 	ganttLeft  = 88.0
-	ganttSpan  = 440.0
-	ganttText  = 548
+	ganttSpan  = 330.0
+	ganttText  = 434
 	ganttRow   = 34
 )
 

@@ -48,7 +48,7 @@ func TestAttemptsAreBarsAndSentences(t *testing.T) {
 	}
 	drawn := string(attemptsChart(lang, rows))
 	for _, part := range []string{`aria-label="3 attempts within 2 min"`, "Attempt 3",
-		`<rect class="f-bad" x="522.3" y="76" width="6.0"`, `<rect class="f-wait" x="93.7" y="14" width="85.7"`,
+		`<rect class="f-bad" x="413.7" y="76" width="6.0"`, `<rect class="f-wait" x="92.3" y="14" width="64.3"`,
 		`<tspan class="t-bad">failed, no attempts left</tspan>`} {
 		if !strings.Contains(drawn, part) {
 			t.Errorf("no %s in\n%s", part, drawn)
