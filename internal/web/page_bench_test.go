@@ -42,7 +42,9 @@ func BenchmarkPages(b *testing.B) {
 			warm, stop := context.WithCancel(b.Context())
 			s.server.Warm(warm) // as Serve does before anybody asks
 			stop()
-			for _, path := range append(slices.Clone(parts), "/admin/jobs?status=failed",
+			s.series(b)
+			for _, path := range append(slices.Clone(parts), "/admin?range=1h", "/admin?range=7d&by=queue",
+				"/admin?range=30d&by=type", "/admin/jobs?status=failed",
 				"/admin/jobs?status=completed&type=mail.send&since=24h", "/admin/jobs?since=720h",
 				"/admin/jobs?type=sitemap.generate",
 				"/admin/jobs?text=a500000%40b.example", "/admin/jobs?text=nowhere", "/admin/jobs?queue=nowhere",
@@ -60,6 +62,18 @@ func BenchmarkPages(b *testing.B) {
 					b.ReportMetric(float64(times[len(times)/2].Microseconds())/1000, "ms-median")
 					b.ReportMetric(float64(times[len(times)*95/100].Microseconds())/1000, "ms-p95")
 				})
+			}
+		})
+	}
+}
+
+// series measures what the charts ask of the history, without anything kept by the
+// server: the first answer of a process, and those that follow.
+func (s *site) series(b *testing.B) {
+	for _, path := range []string{"1h&by=outcome", "24h&by=outcome", "30d&by=type"} {
+		b.Run("series "+path, func(b *testing.B) {
+			for b.Loop() {
+				s.admin("GET", "/api/v1/series?range="+path, nil).want(b, http.StatusOK)
 			}
 		})
 	}
