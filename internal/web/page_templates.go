@@ -169,6 +169,7 @@ var looks = map[string][2]string{
 	"retrying": {"warn", "retry"}, "completed": {"ok", "check"}, "ok": {"ok", "check"},
 	"failed": {"bad", "cross"}, "cancelled": {"", "ban"}, "stalled": {"warn", "warning"},
 	"paused": {"warn", "pause"}, "partial": {"warn", "warning"}, "off": {"", "ban"},
+	"retried": {"warn", "retry"}, "crashed": {"bad", "cross"}, "missed": {"warn", "warning"}, "skipped": {"", "ban"},
 }
 
 // badge is a status: colour, icon and word. A word without a look gets the one of

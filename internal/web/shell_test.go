@@ -76,7 +76,7 @@ func TestSearchWithoutJavaScript(t *testing.T) {
 	if strings.Contains(v.page, "hunter2") {
 		t.Error("the search shows a secret")
 	}
-	v.get("/admin/search?q="+strings.Repeat("x", 5000)).sees("Nothing fits")
+	v.get("/admin/search?q=" + strings.Repeat("x", 5000)).sees("Nothing fits")
 
 	v.get("/admin/search?q=pause").press("cmsjobs/pause").sees("1 job waits in it").press("sure").sees("is paused")
 	v.get("/admin/search?q=queue").sees("Continue the queue").press("cmsjobs/continue").sees("is active again")
