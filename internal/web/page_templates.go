@@ -1,6 +1,8 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -110,6 +112,21 @@ func Texts(features []Feature) (*locale.Catalog, error) {
 type asset struct {
 	jobType string
 	data    []byte
+	zipped  []byte // by gzip; nil where that is not smaller
+}
+
+// zip compresses a file; pages themselves are not compressed, as they hold tokens
+// beside what others wrote.
+func zip(data []byte) []byte {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err != nil || w.Close() != nil || out.Len() >= len(data) {
+		return nil
+	}
+	return out.Bytes()
 }
 
 // assets are files by "hash/name"; paths lead from a name to that. icons are the
@@ -140,7 +157,7 @@ func loadAssets(files fs.FS) (assets, error) {
 		if jobType == "" {
 			jobType = echo.MIMETextPlainCharsetUTF8
 		}
-		a.files[key], a.paths[e.Name()] = asset{jobType, data}, "/admin/assets/"+key
+		a.files[key], a.paths[e.Name()] = asset{jobType, data, zip(data)}, "/admin/assets/"+key
 		if e.Name() == iconFile {
 			for _, found := range iconID.FindAllSubmatch(data, -1) {
 				a.icons[string(found[1])] = true
@@ -161,6 +178,14 @@ func (a assets) icon(name string) (template.HTML, error) {
 	}
 	return template.HTML(fmt.Sprintf(`<svg class="i" viewBox="0 0 16 16" aria-hidden="true"><use href="%s#%s"/></svg>`,
 		a.paths[iconFile], name)), nil
+}
+
+// entryIcon draws the icon of a menu's entry; one without an icon of its own gets a sheet's.
+func (a assets) entryIcon(name string) (template.HTML, error) {
+	if !a.icons[name] {
+		name = "audit"
+	}
+	return a.icon(name)
 }
 
 // looks are how badges look, by the word for what they say: their class and icon.
