@@ -57,7 +57,7 @@ func contrast(t *testing.T, a, b string) float64 {
 func TestThePaletteHasContrast(t *testing.T) {
 	const text, mark = 4.5, 3
 	grounds := map[string][]string{
-		"text": {"bg", "surface", "sunken", "raised", "warn-soft", "bad-soft", "ok-soft", "accent-soft"},
+		"text":   {"bg", "surface", "sunken", "raised", "warn-soft", "bad-soft", "ok-soft", "accent-soft"},
 		"text-2": {"bg", "surface", "sunken", "raised"}, "link": {"bg", "surface", "sunken", "raised", "accent-soft"},
 		"ok": {"ok-soft", "surface"}, "warn": {"warn-soft", "surface"}, "bad": {"bad-soft", "surface", "bg"},
 		"busy": {"busy-soft", "surface"}, "idle": {"idle-soft", "surface"}, "php": {"php-soft"},

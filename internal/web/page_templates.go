@@ -1,6 +1,8 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -110,6 +112,21 @@ func Texts(features []Feature) (*locale.Catalog, error) {
 type asset struct {
 	jobType string
 	data    []byte
+	zipped  []byte // by gzip; nil where that is not smaller
+}
+
+// zip compresses a file; pages themselves are not compressed, as they hold tokens
+// beside what others wrote.
+func zip(data []byte) []byte {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err != nil || w.Close() != nil || out.Len() >= len(data) {
+		return nil
+	}
+	return out.Bytes()
 }
 
 // assets are files by "hash/name"; paths lead from a name to that. icons are the
@@ -140,7 +157,7 @@ func loadAssets(files fs.FS) (assets, error) {
 		if jobType == "" {
 			jobType = echo.MIMETextPlainCharsetUTF8
 		}
-		a.files[key], a.paths[e.Name()] = asset{jobType, data}, "/admin/assets/"+key
+		a.files[key], a.paths[e.Name()] = asset{jobType, data, zip(data)}, "/admin/assets/"+key
 		if e.Name() == iconFile {
 			for _, found := range iconID.FindAllSubmatch(data, -1) {
 				a.icons[string(found[1])] = true
@@ -163,12 +180,21 @@ func (a assets) icon(name string) (template.HTML, error) {
 		a.paths[iconFile], name)), nil
 }
 
+// entryIcon draws the icon of a menu's entry; one without an icon of its own gets a sheet's.
+func (a assets) entryIcon(name string) (template.HTML, error) {
+	if !a.icons[name] {
+		name = "audit"
+	}
+	return a.icon(name)
+}
+
 // looks are how badges look, by the word for what they say: their class and icon.
 var looks = map[string][2]string{
 	"queued": {"", "clock"}, "delayed": {"", "clock"}, "processing": {"busy", "play"},
 	"retrying": {"warn", "retry"}, "completed": {"ok", "check"}, "ok": {"ok", "check"},
 	"failed": {"bad", "cross"}, "cancelled": {"", "ban"}, "stalled": {"warn", "warning"},
 	"paused": {"warn", "pause"}, "partial": {"warn", "warning"}, "off": {"", "ban"},
+	"retried": {"warn", "retry"}, "crashed": {"bad", "cross"}, "missed": {"warn", "warning"}, "skipped": {"", "ban"},
 }
 
 // badge is a status: colour, icon and word. A word without a look gets the one of

@@ -134,7 +134,7 @@ func (v *pageView) May(scope string) bool { return v.may(access.Scope(scope)) }
 
 // Act is a form with one button that does one thing; nothing where the person
 // may not. Pairs after the key are hidden fields; "class", "icon" and "id" dress the
-// button.
+// button; one of the class icon shows its text to those only who cannot see it.
 func (v *pageView) Act(scope, path, key string, pairs ...string) template.HTML {
 	if !v.May(scope) {
 		return ""
@@ -155,8 +155,12 @@ func (v *pageView) Act(scope, path, key string, pairs ...string) template.HTML {
 				template.HTMLEscapeString(pairs[i+1]))
 		}
 	}
+	text := template.HTMLEscapeString(v.T(key))
+	if strings.HasSuffix(class, " icon") {
+		id, text = id+` title="`+text+`"`, `<span class="vh">`+text+`</span>`
+	}
 	fmt.Fprintf(&out, `<button type="submit" class="btn%s"%s>%s%s</button></form>`, template.HTMLEscapeString(class),
-		id, icon, template.HTMLEscapeString(v.T(key)))
+		id, icon, text)
 	return template.HTML(out.String())
 }
 

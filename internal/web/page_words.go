@@ -22,7 +22,7 @@ func functions(lang locale.Printer, files assets, now func() time.Time) template
 	return template.FuncMap{
 		"t":     func(key string, args ...any) any { return textOf(lang, key, args) },
 		"asset": files.path,
-		"icon":  files.icon, "badge": files.badge, "initials": initials,
+		"icon":  files.icon, "entryicon": files.entryIcon, "badge": files.badge, "initials": initials,
 		"ago":    func(t time.Time) template.HTML { return moments(lang, now(), t) },
 		"day":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" },
 		"ms":     func(n int64) string { return format.Duration(time.Duration(n) * time.Millisecond) },

@@ -71,7 +71,7 @@ func TestPHPsJobsAreShownBesideOurs(t *testing.T) {
 	numbers := withPHP(t, s)
 	s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example"}}`)
 	v := s.visitor(t).signIn("admin")
-	v.get("/admin/jobs").sees("mail.send", "SendInvoice", `<span class="tag">PHP</span>`, "post: &#34;Post:17&#34;",
+	v.get("/admin/jobs").sees("mail.send", "SendInvoice", `<span class="chip php">PHP</span>`, "post: &#34;Post:17&#34;",
 		"Welcome")
 	v.get(fmt.Sprint("/admin/jobs/", numbers["job"])).sees("Post:17", "currency", "protected", "Größe",
 		"1,5,30 s", "2026-11-22 10:00:00 Asia/Ho_Chi_Minh")

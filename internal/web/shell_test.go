@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"net/http"
@@ -76,7 +78,7 @@ func TestSearchWithoutJavaScript(t *testing.T) {
 	if strings.Contains(v.page, "hunter2") {
 		t.Error("the search shows a secret")
 	}
-	v.get("/admin/search?q="+strings.Repeat("x", 5000)).sees("Nothing fits")
+	v.get("/admin/search?q=" + strings.Repeat("x", 5000)).sees("Nothing fits")
 
 	v.get("/admin/search?q=pause").press("cmsjobs/pause").sees("1 job waits in it").press("sure").sees("is paused")
 	v.get("/admin/search?q=queue").sees("Continue the queue").press("cmsjobs/continue").sees("is active again")
@@ -241,4 +243,45 @@ func TestThePaletteByKeyboard(t *testing.T) {
 	b.keys("Escape")
 	b.until(`!document.querySelector("#palette").open`)
 	b.quietConsole()
+}
+
+// firstPaint is the most that a page and what it loads may weigh, compressed.
+const firstPaint = 100 << 10
+
+// TestAPageIsLight adds up what a browser gets that has nothing yet: the page
+// itself as if it were compressed, and its files as they come.
+func TestAPageIsLight(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	for i := range 60 {
+		s.enqueue(fmt.Sprintf(`{"type":"mail.send","payload":{"to":"person%d@b.example","subject":"Number %d"}}`, i, i))
+	}
+	for _, path := range []string{"/admin", "/admin/jobs", "/admin/backups"} {
+		page := s.admin("GET", path, nil)
+		var packed bytes.Buffer
+		w := gzip.NewWriter(&packed)
+		if _, err := w.Write(page.body); err != nil || w.Close() != nil {
+			t.Fatal(err)
+		}
+		whole := packed.Len()
+		files := map[string]bool{}
+		for _, found := range regexp.MustCompile(`/admin/assets/[^"#]+`).FindAllString(string(page.body), -1) {
+			files[found] = true
+		}
+		for file := range files {
+			a := s.do("GET", file, nil, header("Accept-Encoding", "gzip"))
+			if a.status != 200 {
+				t.Fatalf("%s: %d", file, a.status)
+			}
+			whole += len(a.body)
+			plain := s.do("GET", file, nil, header("Accept-Encoding", "identity"))
+			if zipped := a.header.Get("Content-Encoding") == "gzip"; zipped != (len(a.body) < len(plain.body)) {
+				t.Errorf("%s: %d bytes of %d, encoding %q", file, len(a.body), len(plain.body),
+					a.header.Get("Content-Encoding"))
+			}
+		}
+		t.Logf("%s: %d bytes in %d files", path, whole, 1+len(files))
+		if len(files) < 5 || whole > firstPaint {
+			t.Errorf("%s weighs %d bytes in %d files, more than %d", path, whole, len(files), firstPaint)
+		}
+	}
 }
