@@ -25,9 +25,9 @@ func (b *browser) noOverflow(what string, pixels int) {
 	}
 }
 
-// TestTheControlRoomInABrowser points at a chart, lets a job end, and looks at both
+// TestTheOverviewInABrowser points at a chart, lets a job end, and looks at both
 // languages and themes on a desk and on a phone, with and without scripts.
-func TestTheControlRoomInABrowser(t *testing.T) {
+func TestTheOverviewInABrowser(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, plentiful)
 	s.day()
 	b := newBrowser(t, s)

@@ -23,7 +23,7 @@ type jobPageData struct {
 	Runs         []ops.RunView
 	Lines        []jobs.LogLine
 	AuditEntries []access.AuditEntry // nil for who may not see the audit log
-	Attempts     []attemptRow // oldest first
+	Attempts     []attemptRow        // oldest first
 	Chart        template.HTML
 	Edit         *payloadEdit
 	Equal        []ops.JobView
