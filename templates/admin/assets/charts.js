@@ -51,6 +51,12 @@ document.addEventListener("DOMContentLoaded", function () {
     });
     return [times.map(function (t) { return t + c.step / 2; })].concat(sums);
   }
+  // The values between two gaps, which no line shows.
+  function alone(u, series) {
+    var values = u.data[series], found = [];
+    values.forEach(function (v, i) { if (v != null && values[i - 1] == null && values[i + 1] == null) found.push(i); });
+    return found;
+  }
   function tip(d) {
     var k = d.plot.cursor.idx, c = d.chart;
     if (k == null || d.plot.cursor.left < 0) { d.tip.hidden = true; return; }
@@ -80,7 +86,7 @@ document.addEventListener("DOMContentLoaded", function () {
     d.shape = shape(c);
     var series = order.map(function (l) {
       var of = colour(l.key);
-      return c.stacked ? { stroke: of, fill: of, width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.72, 28] }) } : { stroke: of, width: 1.5, points: { size: 4 } };
+      return c.stacked ? { stroke: of, fill: of, width: 0, points: { show: false }, paths: uPlot.paths.bars({ size: [0.72, 28] }) } : { stroke: of, width: 1.5, points: { show: true, size: 4, fill: of, filter: alone } };
     });
     d.plot = new uPlot({
       width: figure.clientWidth, height: figure.clientHeight, series: [{}].concat(series), legend: { show: false }, padding: [8, 16, 0, 0],

@@ -5,6 +5,7 @@ import (
 	"html/template"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -71,8 +72,12 @@ func runningTile(lang locale.Printer, g healthInputs, stats ops.StatsView) tile 
 // pastTiles are those with a line of how it was.
 func pastTiles(lang locale.Printer, x *jobs.Series, look span, stats ops.StatsView) []tile {
 	past := lang.Text("range." + look.name)
-	completed := tile{Key: "status.completed", Href: "/admin/jobs?status=completed", Value: "–", Note: past}
+	completed := tile{Key: "status.completed", Href: "/admin/jobs?status=completed",
+		Value: format.Number(stats.Completed)}
 	failed := tile{Key: "status.failed", Href: "/admin/failed", Value: format.Number(stats.Failed), Bad: stats.Failed > 0}
+	if stats.Ended > 0 {
+		failed.Note = lang.Text("overview.rate", strconv.FormatFloat(stats.SuccessRate*100, 'f', 1, 64))
+	}
 	wait := tile{Key: "overview.wait", Href: "#wait", Value: "–", Note: lang.Text("overview.wait.none", past)}
 	if x == nil {
 		return []tile{completed, failed, wait}
@@ -84,10 +89,9 @@ func pastTiles(lang locale.Printer, x *jobs.Series, look span, stats ops.StatsVi
 		}
 		switch c.Name {
 		case jobs.Completed.String():
-			completed.Value, completed.Spark = format.Number(sum), chart.Spark("", values)
+			completed.Note, completed.Spark = lang.Text("overview.past", format.Number(sum), past), chart.Spark("", values)
 		case jobs.Failed.String():
-			failed.Note, failed.Spark = lang.Text("overview.failed.past", format.Number(sum), past),
-				chart.Spark("bad", values)
+			failed.Spark = chart.Spark("bad", values)
 		}
 	}
 	if all := x.AllWaits; all.Attempts > 0 {
