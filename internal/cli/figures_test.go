@@ -248,7 +248,7 @@ func (s *mixedSite) pages() {
 			s.same("tile "+status, s.shown(overview, `<span class="k">`+args[status]+
 				`</span><span class="v">(?:<span class="ink-bad">)?(\d+)`), n)
 		}
-		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span\s+class="n">(\d+)`), n)
+		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span\s+class="n(?: bad)?">(\d+)`), n)
 		s.same("rows of the list "+status, int64(strings.Count(s.page("/admin/jobs?status="+status), `id="j-`)), n)
 	}
 	s.same("tile delayed", s.shown(overview, `(\d+) delayed`), f["delayed"])
@@ -261,7 +261,7 @@ func (s *mixedSite) pages() {
 	for status, from := range map[string]string{"queued": waitingRows + " AND queue = 'other'",
 		"failed": "FROM failed_jobs WHERE queue = 'other'", "completed": "FROM cmsjobs_runs WHERE outcome = " +
 			"'completed' AND queue = 'other'"} {
-		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n">(\d+)`),
+		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n(?: bad)?">(\d+)`),
 			s.count(from))
 	}
 }
