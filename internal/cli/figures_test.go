@@ -247,7 +247,7 @@ func (s *mixedSite) pages() {
 		if status != "cancelled" {
 			s.same("tile "+status, s.shown(overview, `>`+args[status]+`</a></dt>\s*<dd>(\d+)`), n)
 		}
-		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span\s+class="n">(\d+)`), n)
+		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span\s+class="n(?: bad)?">(\d+)`), n)
 		s.same("rows of the list "+status, int64(strings.Count(s.page("/admin/jobs?status="+status), `id="j-`)), n)
 	}
 	s.same("tile delayed", s.shown(overview, `(\d+) of them delayed`), f["delayed"])
@@ -260,7 +260,7 @@ func (s *mixedSite) pages() {
 	for status, from := range map[string]string{"queued": waitingRows + " AND queue = 'other'",
 		"failed": "FROM failed_jobs WHERE queue = 'other'", "completed": "FROM cmsjobs_runs WHERE outcome = " +
 			"'completed' AND queue = 'other'"} {
-		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n">(\d+)`),
+		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n(?: bad)?">(\d+)`),
 			s.count(from))
 	}
 }
