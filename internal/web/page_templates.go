@@ -180,7 +180,7 @@ func (a assets) icon(name string) (template.HTML, error) {
 		a.paths[iconFile], name)), nil
 }
 
-// entryIcon draws the icon of a menu's entry; one without an icon of its own gets a sheet's.
+// entryIcon draws the icon of a menu's entry; one without its own icon gets a sheet's.
 func (a assets) entryIcon(name string) (template.HTML, error) {
 	if !a.icons[name] {
 		name = "audit"
