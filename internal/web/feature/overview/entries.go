@@ -11,7 +11,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/chart"
-	"github.com/cmsjobs/cmsjobs/internal/web/format"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
@@ -113,5 +112,5 @@ func strip(lang locale.Printer, ticks []jobs.TickRecord) template.HTML {
 	for i, outcome := range order {
 		parts[i] = fmt.Sprintf("%d %s", counts[outcome], outcome)
 	}
-	return chart.Strip(lang.Text("overview.strip", format.Number(len(ticks)), strings.Join(parts, ", ")), squares)
+	return chart.Strip(lang.Text("overview.strip", len(ticks), strings.Join(parts, ", ")), squares)
 }
