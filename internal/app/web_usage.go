@@ -2,11 +2,13 @@ package app
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/answers"
-
 	meter "github.com/cmsjobs/cmsjobs/internal/handlers/usage"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/usage"
 )
 
@@ -33,8 +35,9 @@ func (g webUsage) SizesSince(ctx context.Context, since time.Time) ([]usage.Size
 	var days []usage.SizeDay
 	for _, x := range list {
 		if len(days) == 0 || days[len(days)-1].Day != x.Day {
-			days = append(days, usage.SizeDay{Day: x.Day})
+			days = append(days, usage.SizeDay{Day: x.Day, Parts: map[string]int64{}})
 		}
+		days[len(days)-1].Parts[x.Part] += x.Bytes
 		if day := &days[len(days)-1]; x.Part == "table" {
 			day.Tables += x.Bytes
 		} else {
@@ -42,6 +45,14 @@ func (g webUsage) SizesSince(ctx context.Context, since time.Time) ([]usage.Size
 		}
 	}
 	return days, err
+}
+
+// Free is what the disk of the site's folder has left.
+func (g webUsage) Free(context.Context) (int64, error) {
+	if g.r.Site.Root == "" {
+		return 0, fmt.Errorf("the site's folder is on another host: %w", jobs.ErrNotFound)
+	}
+	return storage.FreeSpace(g.r.Site.Root)
 }
 
 func (r *Services) usage() meter.Meter {

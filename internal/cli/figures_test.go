@@ -245,12 +245,13 @@ func (s *mixedSite) pages() {
 	overview, jobsPage := s.pageThatSays("/admin", rate), s.page("/admin/jobs")
 	for status, n := range truth {
 		if status != "cancelled" {
-			s.same("tile "+status, s.shown(overview, `>`+args[status]+`</a></dt>\s*<dd>(\d+)`), n)
+			s.same("tile "+status, s.shown(overview, `<span class="k">`+args[status]+
+				`</span><span class="v">(?:<span class="ink-bad">)?(\d+)`), n)
 		}
-		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span\s+class="n">(\d+)`), n)
+		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span\s+class="n(?: bad)?">(\d+)`), n)
 		s.same("rows of the list "+status, int64(strings.Count(s.page("/admin/jobs?status="+status), `id="j-`)), n)
 	}
-	s.same("tile delayed", s.shown(overview, `(\d+) of them delayed`), f["delayed"])
+	s.same("tile delayed", s.shown(overview, `(\d+) delayed`), f["delayed"])
 	s.same("tile PHP", s.shown(overview, `(\d+) of PHP`), f["foreign"])
 	if !strings.Contains(overview, rate) {
 		s.t.Errorf("the overview does not say %q", rate)
@@ -260,7 +261,7 @@ func (s *mixedSite) pages() {
 	for status, from := range map[string]string{"queued": waitingRows + " AND queue = 'other'",
 		"failed": "FROM failed_jobs WHERE queue = 'other'", "completed": "FROM cmsjobs_runs WHERE outcome = " +
 			"'completed' AND queue = 'other'"} {
-		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n">(\d+)`),
+		s.same("tab "+status+" of the queue other", s.shown(filtered, `>`+args[status]+` <span\s+class="n(?: bad)?">(\d+)`),
 			s.count(from))
 	}
 }
@@ -405,14 +406,14 @@ func (s *mixedSite) periods() {
 	line := fmt.Sprintf("%d of %d attempts failed in the last hour; %d of them failed permanently", attempts,
 		attempts+completed, failed)
 	// plots come when they are counted
-	overview := s.pageThatSays("/admin?range=1h", line, "Attempts that ended</strong>")
+	overview := s.pageThatSays("/admin?range=1h", line, `data-legend="throughput"`)
 	if !strings.Contains(overview, line) {
 		s.t.Errorf("the overview does not say %q:\n%s", line,
 			regexp.MustCompile(`[^>]*in the last hour[^<]*`).FindString(overview))
 	}
-	s.same("plot of failed attempts", s.shown(overview, `Failed attempts</strong> <span class="dim">(\d+)`), attempts)
-	s.same("plot of attempts", s.shown(overview, `Attempts that ended</strong> <span class="dim">(\d+) completed`),
-		completed)
+	s.same("chart of failed attempts", s.shown(overview, `Retried <b>(\d+)`)+s.shown(overview, `Failed <b>(\d+)`),
+		attempts)
+	s.same("chart of completed attempts", s.shown(overview, `Completed <b>(\d+)`), completed)
 }
 
 // endedJobsAreWhole looks for what the history must have kept of ended jobs.

@@ -94,7 +94,7 @@ func TestTheSitemapPageTellsWhatSearchEnginesWereTold(t *testing.T) {
 	}
 	page, text := s.try("GET", "/admin/sitemap", "", bearer(s.token("read")))
 	for _, must := range []string{host, "nothing changed since", "indexnow_enabled is off", "403", "Nothing sent",
-		`<span class="state ok">202</span>`, `<span class="state failed">Failed</span>`} {
+		`</svg>202</span>`, `</svg>Failed</span>`} {
 		if !strings.Contains(string(text), must) {
 			t.Errorf("%d: %q is not on the page:\n%s", page, must, text)
 		}

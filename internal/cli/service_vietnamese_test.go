@@ -13,7 +13,7 @@ import (
 
 var (
 	// told is where pages say why something was refused.
-	told = regexp.MustCompile(`(?s)<p class="(?:bad|lead)"[^>]*>(.*?)</p>`)
+	told = regexp.MustCompile(`(?s)<p class="(?:note bad|lead|err-text)"[^>]*>(.*?)</p>`)
 	// english is a word that Vietnamese sentences and names of fields do not have.
 	english = regexp.MustCompile(`(?i)\b(the|is|are|has|have|must|cannot|needs|not|which|that|with|from|only)\b`)
 	// quotedWords are what somebody wrote, repeated.

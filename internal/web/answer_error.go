@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"strconv"
+	"strings"
 
 	"github.com/labstack/echo/v4"
 )
@@ -67,9 +68,27 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 		lang := s.printer(c)
 		p.Detail, p.Title = s.viewer(c).Text(p.in(lang)), lang.Sentence("%s", []any{p.Title})
 		v := s.pageView(c, "", "problem.title", p)
+		v.Way = s.wayBack(c)
 		err = s.write(c, p.Status, "problem", v)
 	}
 	if err != nil {
 		s.cfg.Log.Error("page not rendered", "event", "web.page_failed", "request", p.Instance, "error", err)
 	}
+}
+
+// wayBack is the page that a refused form came from, or the list above a page
+// that is not there.
+func (s *Server) wayBack(c echo.Context) string {
+	if back := local(c.Request().PostForm.Get("back"), ""); back != "" {
+		return back
+	}
+	path := c.Request().URL.Path
+	for _, f := range s.cfg.Features {
+		for _, e := range append([]MenuEntry{{f.Name, f.Path}}, f.Also...) {
+			if e.Path != "" && e.Path != "/admin" && strings.HasPrefix(path, e.Path+"/") {
+				return e.Path
+			}
+		}
+	}
+	return ""
 }

@@ -23,7 +23,10 @@ func (s *Server) authorize(r Route) echo.HandlerFunc {
 			ctx, cancel := context.WithTimeout(whole.Context(), s.cfg.Timeout)
 			defer cancel()
 			c.SetRequest(whole.WithContext(ctx))
-			defer c.SetRequest(whole)
+			defer func() {
+				whole.PostForm = c.Request().PostForm // the page of a refusal leads back to where the form was
+				c.SetRequest(whole)
+			}()
 		}
 		c.Request().Body = http.MaxBytesReader(c.Response(), c.Request().Body, s.cfg.BodyLimit)
 		if r.changes() {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
-	"github.com/cmsjobs/cmsjobs/internal/web/chart"
 )
 
 // Feature is a part of the pages and the API. One package below feature holds
@@ -37,11 +36,25 @@ type Feature struct {
 	// Warm asks for answers that are expensive, ahead of the first person; nil has
 	// none.
 	Warm func(context.Context, Config, *answers.Cache) error
+	// Counts are figures beside entries of the menu; nil has none.
+	Counts func(context.Context, Config, *answers.Cache) ([]Count, error)
+	// Actions are what a person can start from any page; nil has none.
+	Actions func(*Request) []Action
 	// Collectors are what it adds to /metrics; nil adds nothing.
 	Collectors func(Config) []prometheus.Collector
 }
 
-// MenuEntry is one of the menu, whose text is nav.NAME.
+// Count is a figure beside an entry of the menu.
+type Count struct {
+	Path  string // of the entry
+	N     int64  // 0 is not shown
+	Key   string // of the text that says what is counted
+	Level string // "", warn where somebody should look, bad where jobs failed for good
+	// Live is the field of the event "stats" that has a newer figure; "" is none.
+	Live string
+}
+
+// MenuEntry is one of the menu, whose text is nav.NAME and whose icon is NAME.
 type MenuEntry struct{ Name, Path string }
 
 // Group is a part of the menu.
@@ -69,8 +82,8 @@ func menu(features []Feature, part Group) []MenuEntry {
 type Summary struct {
 	Tile     *Tile
 	Warnings []Warning
-	Plots    []chart.Plot
 	Section  *Section
+	Storage  *Storage
 	// Pending is true while some of it is being counted.
 	Pending bool
 }
@@ -87,6 +100,21 @@ type Warning struct {
 	Key, Path string // of its text and of the page where something can be done
 	// Condition that says the same; where it holds, it is shown instead.
 	Condition string
+}
+
+// Storage is how the site's space grew and what takes it.
+type Storage struct {
+	Path string // of the page behind it
+	// Days are oldest first; a day on which nothing was measured is not among them.
+	Days []StorageDay
+	// Free is what the site's disk has left; −1 is unknown.
+	Free int64
+}
+
+// StorageDay is what was taken at the end of a day, by part.
+type StorageDay struct {
+	At    time.Time
+	Parts map[string]int64
 }
 
 // Section is a short table.

@@ -53,7 +53,11 @@ func (s schemas) of(t reflect.Type) map[string]any {
 	case reflect.Float64:
 		return map[string]any{"type": "number"}
 	case reflect.Slice:
-		return map[string]any{"type": "array", "items": s.of(t.Elem())}
+		items := s.of(t.Elem())
+		if t.Elem().Kind() == reflect.Pointer { // a list with gaps
+			items["type"] = []any{items["type"], "null"}
+		}
+		return map[string]any{"type": "array", "items": items}
 	case reflect.Map:
 		return map[string]any{"type": "object", "additionalProperties": s.of(t.Elem())}
 	case reflect.Struct:

@@ -42,7 +42,15 @@ func BenchmarkPages(b *testing.B) {
 			warm, stop := context.WithCancel(b.Context())
 			s.server.Warm(warm) // as Serve does before anybody asks
 			stop()
-			for _, path := range append(slices.Clone(parts), "/admin/jobs?status=failed",
+			for _, path := range []string{"1h&by=outcome", "24h&by=outcome", "30d&by=type"} {
+				b.Run("series "+path, func(b *testing.B) { // from the history, nothing kept by the server
+					for b.Loop() {
+						ask("/api/v1/series?range=" + path)
+					}
+				})
+			}
+			for _, path := range append(slices.Clone(parts), "/admin?range=1h", "/admin?range=7d&by=queue",
+				"/admin?range=30d&by=type", "/admin/jobs?status=failed",
 				"/admin/jobs?status=completed&type=mail.send&since=24h", "/admin/jobs?since=720h",
 				"/admin/jobs?type=sitemap.generate",
 				"/admin/jobs?text=a500000%40b.example", "/admin/jobs?text=nowhere", "/admin/jobs?queue=nowhere",

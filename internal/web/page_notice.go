@@ -32,19 +32,31 @@ func (s *Server) backSaying(c echo.Context, to, text string) error {
 	return c.Redirect(http.StatusSeeOther, to)
 }
 
+// notice is what a page says of an action: its text, whether that is bad news, and
+// the page that shows what came of it.
+type notice struct {
+	Text  string
+	Fault bool
+	Shown string
+}
+
 // takeNotice reads the notice once. Loads of a live part leave it.
-func takeNotice(c echo.Context) (string, bool) {
+func takeNotice(c echo.Context) (n notice) {
 	cookie, err := c.Cookie(noticeCookie)
 	if err != nil || cookie.Value == "" || c.Request().Header.Get("HX-Request") != "" {
-		return "", false
+		return n
 	}
 	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: "/admin", MaxAge: -1, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode})
 	text, err := url.QueryUnescape(cookie.Value)
 	if err != nil {
-		return "", false
+		return n
 	}
-	return strings.CutPrefix(text, undone)
+	n.Text, n.Fault = strings.CutPrefix(text, undone)
+	if said, shown, linked := strings.Cut(n.Text, "\n"); linked {
+		n.Text, n.Shown = said, local(shown, "")
+	}
+	return n
 }
 
 // Following is the page that a form came from, which now follows a job.

@@ -1,6 +1,8 @@
 package web
 
 import (
+	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -8,6 +10,7 @@ import (
 	"io/fs"
 	"mime"
 	"path"
+	"regexp"
 	"strings"
 	"time"
 
@@ -38,7 +41,7 @@ func newPages(texts *locale.Catalog, now func() time.Time, features []Feature) (
 	p := &pages{sets: map[string]*template.Template{}, assets: loaded,
 		areas: map[string]string{}}
 	for _, lang := range locale.Languages() {
-		base, err := template.New("layout.html").Funcs(functions(texts.In(lang.Code), loaded.path, now, features)).
+		base, err := template.New("layout.html").Funcs(functions(texts.In(lang.Code), loaded, now)).
 			ParseFS(files, shared...)
 		if err != nil {
 			return nil, err
@@ -109,16 +112,33 @@ func Texts(features []Feature) (*locale.Catalog, error) {
 type asset struct {
 	jobType string
 	data    []byte
+	zipped  []byte // by gzip; nil where that is not smaller
 }
 
-// assets are files by "hash/name"; paths lead from a name to that.
+// zip compresses a file; pages themselves are not compressed, as they hold tokens
+// beside what others wrote.
+func zip(data []byte) []byte {
+	var out bytes.Buffer
+	w, err := gzip.NewWriterLevel(&out, gzip.BestCompression)
+	if err == nil {
+		_, err = w.Write(data)
+	}
+	if err != nil || w.Close() != nil || out.Len() >= len(data) {
+		return nil
+	}
+	return out.Bytes()
+}
+
+// assets are files by "hash/name"; paths lead from a name to that. icons are the
+// names in icons.svg.
 type assets struct {
 	files map[string]asset
 	paths map[string]string
+	icons map[string]bool
 }
 
 func loadAssets(files fs.FS) (assets, error) {
-	a := assets{files: map[string]asset{}, paths: map[string]string{}}
+	a := assets{files: map[string]asset{}, paths: map[string]string{}, icons: map[string]bool{}}
 	entries, err := fs.ReadDir(files, "assets")
 	if err != nil {
 		return a, err
@@ -137,9 +157,56 @@ func loadAssets(files fs.FS) (assets, error) {
 		if jobType == "" {
 			jobType = echo.MIMETextPlainCharsetUTF8
 		}
-		a.files[key], a.paths[e.Name()] = asset{jobType, data}, "/admin/assets/"+key
+		a.files[key], a.paths[e.Name()] = asset{jobType, data, zip(data)}, "/admin/assets/"+key
+		if e.Name() == iconFile {
+			for _, found := range iconID.FindAllSubmatch(data, -1) {
+				a.icons[string(found[1])] = true
+			}
+		}
 	}
 	return a, nil
+}
+
+const iconFile = "icons.svg"
+
+var iconID = regexp.MustCompile(`id="([a-z]+)"`)
+
+// icon draws one of icons.svg, for the eye only; a wrong name stops the page.
+func (a assets) icon(name string) (template.HTML, error) {
+	if !a.icons[name] {
+		return "", fmt.Errorf("there is no icon %q", name)
+	}
+	return template.HTML(fmt.Sprintf(`<svg class="i" viewBox="0 0 16 16" aria-hidden="true"><use href="%s#%s"/></svg>`,
+		a.paths[iconFile], name)), nil
+}
+
+// entryIcon draws the icon of a menu's entry; one without its own icon gets a sheet's.
+func (a assets) entryIcon(name string) (template.HTML, error) {
+	if !a.icons[name] {
+		name = "audit"
+	}
+	return a.icon(name)
+}
+
+// looks are how badges look, by the word for what they say: their class and icon.
+var looks = map[string][2]string{
+	"queued": {"", "clock"}, "delayed": {"", "clock"}, "processing": {"busy", "play"},
+	"retrying": {"warn", "retry"}, "completed": {"ok", "check"}, "ok": {"ok", "check"},
+	"failed": {"bad", "cross"}, "cancelled": {"", "ban"}, "stalled": {"warn", "warning"},
+	"paused": {"warn", "pause"}, "partial": {"warn", "warning"}, "off": {"", "ban"},
+	"retried": {"warn", "retry"}, "crashed": {"bad", "cross"}, "missed": {"warn", "warning"}, "skipped": {"", "ban"},
+}
+
+// badge is a status: colour, icon and word. A word without a look gets the one of
+// what waits.
+func (a assets) badge(word string, text any) (template.HTML, error) {
+	look, known := looks[word]
+	if !known {
+		look = looks["queued"]
+	}
+	icon, err := a.icon(look[1])
+	return template.HTML(fmt.Sprintf(`<span class="%s">%s%s</span>`, strings.TrimSpace("badge "+look[0]), icon,
+		template.HTMLEscapeString(fmt.Sprint(text)))), err
 }
 
 // path is where a page finds an asset; a wrong name stops the page.

@@ -216,10 +216,29 @@ func TestThePagesOfJobs(t *testing.T) {
 		t.Errorf("the edited job lost its secret: %d %v", password, err)
 	}
 	s.work()
-	v.get(v.at).sees("Completed", "accepted", "c@d.example")
+	v.get(v.at).sees("Completed", "accepted", "c@d.example", "Changed payload", `href="/admin/jobs/`+id+`"`,
+		`<del>−   &#34;to&#34;: &#34;a@b.example&#34;`, `<ins>+   &#34;to&#34;: &#34;c@d.example&#34;`)
 	v.get("/admin/jobs/" + id).press("/delete").sees("will be deleted").press("sure").sees("The failed job is deleted")
 	if v.get("/admin/jobs/nothing"); v.status != http.StatusNotFound {
 		t.Errorf("%d", v.status)
+	}
+}
+
+// TestAJobKnowsItsEquals lists those before it with the same payload, not others.
+func TestAJobKnowsItsEquals(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	mail := func(to string) string {
+		return s.enqueue(`{"type":"mail.send","payload":{"to":"` + to + `","subject":"x"}}`)
+	}
+	equal, other := mail("a@b.example"), mail("c@d.example")
+	s.work()
+	waiting, mine, later := mail("a@b.example"), mail("a@b.example"), mail("c@d.example")
+	v := s.visitor(t).signIn("viewer").get("/admin/jobs/"+mine).sees("Equal jobs before", "/admin/jobs/"+equal,
+		"/admin/jobs/"+waiting)
+	for _, not := range []string{other, later} {
+		if strings.Contains(v.page, not) {
+			t.Errorf("%s has another payload", not)
+		}
 	}
 }
 

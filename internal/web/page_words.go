@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web/format"
@@ -17,11 +18,11 @@ import (
 )
 
 // functions are what templates may call, in one language.
-func functions(lang locale.Printer, asset func(string) (string, error), now func() time.Time,
-	features []Feature) template.FuncMap {
+func functions(lang locale.Printer, files assets, now func() time.Time) template.FuncMap {
 	return template.FuncMap{
-		"t":      func(key string, args ...any) any { return textOf(lang, key, args) },
-		"asset":  asset,
+		"t":     func(key string, args ...any) any { return textOf(lang, key, args) },
+		"asset": files.path,
+		"icon":  files.icon, "entryicon": files.entryIcon, "badge": files.badge, "initials": initials,
 		"ago":    func(t time.Time) template.HTML { return moments(lang, now(), t) },
 		"day":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04") + " UTC" },
 		"ms":     func(n int64) string { return format.Duration(time.Duration(n) * time.Millisecond) },
@@ -32,9 +33,7 @@ func functions(lang locale.Printer, asset func(string) (string, error), now func
 		"firstline": format.FirstLine,
 		"rate":      func(share float64) string { return strconv.FormatFloat(share*100, 'f', 1, 64) },
 		"percent":   format.Percent, "dict": dict, "languages": locale.Languages,
-		"menu": func(part string) []MenuEntry {
-			return menu(features, map[string]Group{"queue": Queue, "administration": Administration}[part])
-		}, "name": lang.Name, "join": strings.Join,
+		"name": lang.Name, "join": strings.Join,
 		"statuses": StatusNames,
 		"list":     func(words ...string) []string { return words },
 		"clock":    func(t time.Time) string { return t.UTC().Format("15:04:05") },
@@ -137,6 +136,17 @@ func indentedSize(raw json.RawMessage) (size int) {
 		}
 	}
 	return size
+}
+
+// initials are the first letters of a name's first two words.
+func initials(name string) string {
+	var first []rune
+	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+		if len(first) < 2 {
+			first = append(first, unicode.ToUpper([]rune(word)[0]))
+		}
+	}
+	return string(first)
 }
 
 func short(id string) string {

@@ -71,15 +71,15 @@ func TestPHPsJobsAreShownBesideOurs(t *testing.T) {
 	numbers := withPHP(t, s)
 	s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example"}}`)
 	v := s.visitor(t).signIn("admin")
-	v.get("/admin/jobs").sees("mail.send", "SendInvoice", `<span class="tag">PHP</span>`, "post: &#34;Post:17&#34;",
+	v.get("/admin/jobs").sees("mail.send", "SendInvoice", `<span class="chip php">PHP</span>`, "post: &#34;Post:17&#34;",
 		"Welcome")
 	v.get(fmt.Sprint("/admin/jobs/", numbers["job"])).sees("Post:17", "currency", "protected", "Größe",
 		"1,5,30 s", "2026-11-22 10:00:00 Asia/Ho_Chi_Minh")
 	v.get(fmt.Sprint("/admin/jobs/", numbers["encrypted"])).sees("ShouldBeEncrypted")
 	v.get(fmt.Sprint("/admin/jobs/", numbers["chain"])).sees("SendInvoice", "OnlyOnce")
-	v.get("/admin/jobs/"+failedUUID).sees("no such customer", "<details><summary>Whole stack trace, 3 frames",
+	v.get("/admin/jobs/"+failedUUID).sees("no such customer", "Whole stack trace, 3 frames",
 		`id="again"`)
-	if message, rest, _ := strings.Cut(v.page, "<details>"); strings.Contains(message, "BoundMethod") ||
+	if message, rest, _ := strings.Cut(v.page, "Whole stack trace"); strings.Contains(message, "BoundMethod") ||
 		!strings.Contains(message, "Billing.php(17)") || !strings.Contains(rest, "BoundMethod") {
 		t.Error("the application's frames are not first")
 	}

@@ -37,6 +37,9 @@ type History interface {
 	Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error)
 	// Throughput counts ended runs in steps of equal length, oldest first.
 	Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error)
+	// Series counts attempts in steps, by outcome, type or queue, and how long they
+	// waited and took.
+	Series(ctx context.Context, since time.Time, step time.Duration, by jobs.SeriesSplit) (jobs.Series, error)
 }
 
 // ErrUnavailable marks the error of a place that cannot be asked: a bucket whose

@@ -225,6 +225,11 @@ func (r *Request) Show(p PageView) error {
 	return r.server.write(r.Context, max(p.Status, http.StatusOK), p.Name, v)
 }
 
+// BackShowing is Back with a link to what came of it.
+func (r *Request) BackShowing(to, shown, key string, args ...any) error {
+	return r.server.backSaying(r.Context, to, r.Text(key, args...)+"\n"+shown)
+}
+
 // Back sends the browser to a page, with a notice there.
 func (r *Request) Back(to, key string, args ...any) error {
 	return r.server.back(r.Context, to, key, args...)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // RunActions is what a page offers to start, and what it started. Data of pages
@@ -50,4 +51,51 @@ func (r *Request) tracked() (*ops.JobView, string) {
 		return &v, LiveJob        // once more after its end, as its results come to lie
 	}
 	return &v, ""
+}
+
+// Action is one thing that a person can start from any page. Who may do it is
+// checked where its form arrives; lists show it only to those who may.
+type Action struct {
+	Text, Icon string
+	Path       string // where its form goes; of a link: where it leads
+	Link       bool
+	Fields     [][2]string
+	Back       string // the page that shows what came of it
+	Scope      access.Scope
+	// Type is that of the job that it starts; "" starts none.
+	Type string
+	// Asks says that the person is asked before anything is done.
+	Asks bool
+}
+
+// StartAction is an action that starts a job, as the form /admin/start does.
+func StartAction(text, icon, back, jobType, payload string) Action {
+	fields := [][2]string{{"type", jobType}, {"stay", "yes"}}
+	if payload != "" {
+		fields = append(fields, [2]string{"payload", payload})
+	}
+	return Action{Text: text, Icon: icon, Path: "/admin/start", Fields: fields, Back: back, Scope: access.Enqueue,
+		Type: jobType, Asks: slices.Contains(Cleaners(), jobType)}
+}
+
+// Actions are what the caller may start from any page, of all features.
+func (r *Request) Actions() []Action {
+	var all []Action
+	for _, f := range r.Features() {
+		if f.Actions != nil {
+			all = append(all, f.Actions(r)...)
+		}
+	}
+	return slices.DeleteFunc(all, func(a Action) bool {
+		return !r.May(a.Scope) || a.Type != "" && (!r.Known(a.Type) || r.MayRunType(a.Type) != nil)
+	})
+}
+
+// MenuEntries are the pages that the menu has for the caller.
+func (r *Request) MenuEntries() []MenuEntry {
+	all := append(menu(r.Features(), Queue), menu(r.Features(), Site)...)
+	if r.May(access.Admin) {
+		all = append(all, menu(r.Features(), Administration)...)
+	}
+	return all
 }

@@ -134,6 +134,10 @@ func (f *fixture) asPagesDo(t *testing.T) {
 	for _, step := range []time.Duration{time.Minute, 30 * time.Minute, 24 * time.Hour} {
 		_, err = f.Throughput(bg, time.Now().Add(-50*step), step)
 		check(err)
+		for _, by := range []jobs.SeriesSplit{jobs.ByOutcome, jobs.ByType, jobs.ByQueue} {
+			_, err = f.Series(bg, time.Now().Add(-50*step), step, by)
+			check(err)
+		}
 	}
 	_, err = f.Groups(bg, jobs.Filter{})
 	check(err)

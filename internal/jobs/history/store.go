@@ -12,7 +12,8 @@ import (
 // It is safe for concurrent use.
 type Store struct {
 	tables     *tables.Tables
-	throughput counted
+	throughput counted // of cmsjobs_throughput
+	figures    counted // of cmsjobs_run_figures
 }
 
 // New returns the history of the jobs in the tables.

@@ -27,18 +27,25 @@ var outcomes = []string{jobs.Completed.String(), jobs.Failed.String(), jobs.Retr
 	jobs.Cancelled.String(), jobs.CrashedOutcome}
 
 // bringFlows counts the half hours that are over, and says until when all are
-// counted. Several processes may do so at once: they count the same.
+// counted.
 func (s *Store) bringFlows(ctx context.Context) (until int64, err error) {
-	s.throughput.mu.Lock()
-	defer s.throughput.mu.Unlock()
+	return s.bring(ctx, &s.throughput, "cmsjobs_throughput", s.countFlows)
+}
+
+// bring counts the half hours that are over into a table, and says until when all
+// are counted. Several processes may do so at once: they count the same.
+func (s *Store) bring(ctx context.Context, c *counted, table string,
+	count func(ctx context.Context, from, to int64) error) (until int64, err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	var now int64
 	var last sql.NullInt64
 	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now, &last}, "SELECT "+s.tables.MillisNow()+
-		", (SELECT MAX(at) FROM cmsjobs_throughput)"); err != nil {
+		", (SELECT MAX(at) FROM "+table+")"); err != nil {
 		return 0, fmt.Errorf("reading what is counted of the history: %w", err)
 	}
 	over := (now - flowLate) / flowWidth * flowWidth
-	from := s.throughput.until
+	from := c.until
 	if last.Valid {
 		from = max(from, last.Int64+flowWidth)
 	}
@@ -53,12 +60,12 @@ func (s *Store) bringFlows(ctx context.Context) (until int64, err error) {
 		}
 	}
 	for ; from < over; from = min(from+flowStretch, over) {
-		if err := s.countFlows(ctx, from, min(from+flowStretch, over)); err != nil {
+		if err := count(ctx, from, min(from+flowStretch, over)); err != nil {
 			return 0, err
 		}
 	}
-	s.throughput.until = max(from, over)
-	return s.throughput.until, nil
+	c.until = max(from, over)
+	return c.until, nil
 }
 
 // countFlows counts a stretch of half hours and keeps it: all of it or nothing.
@@ -162,7 +169,7 @@ func (s *Store) pruneFlows(ctx context.Context) error {
 	_, err := s.bringFlows(ctx)
 	_, old := s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("DELETE FROM cmsjobs_throughput WHERE at < %s - %d",
 		s.tables.MillisNow(), keepFlows))
-	return errors.Join(err, old)
+	return errors.Join(err, old, s.pruneFigures(ctx))
 }
 
 // runsHint names the index of the history that serves a list by outcome, type,

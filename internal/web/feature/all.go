@@ -18,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/queues"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/remote"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/schedules"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/search"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/settings"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/sitemap"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/tokens"
@@ -72,7 +73,7 @@ func All(p Ports) []web.Feature {
 		ConditionNames: p.ConditionNames, Figures: p.Figures}
 	return []web.Feature{
 		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions,
-			Failing: probes.Failing, Disabled: p.Inline != nil}),
+			Failing: probes.Failing, Disabled: p.Inline != nil, CronWords: schedules.Words}),
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
 			Refresh: p.Refresh, DefaultQueue: p.DefaultQueue, PHPQueues: p.PHPQueues, Silenced: p.Silenced,
 			Queues: p.Known}),
@@ -90,6 +91,7 @@ func All(p Ports) []web.Feature {
 		settings.Feature(),
 		tokens.Feature(),
 		audit.Feature(),
+		search.Feature(),
 		health.Feature(probes),
 	}
 }

@@ -48,10 +48,9 @@ type Fixture struct {
 // Open empties the tables of a variant and opens them.
 func Open(t testing.TB, v Variant, db *jobstest.Database) *Fixture {
 	t.Helper()
-	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_runs", "cmsjobs_throughput", "cmsjobs_workers",
-		"cmsjobs_job_logs",
-		"cmsjobs_unique", "cmsjobs_permits", "cmsjobs_cursors", "cmsjobs_paused", "cmsjobs_control_signals",
-		"cmsjobs_cancels"} {
+	for _, table := range []string{"jobs", "failed_jobs", "cmsjobs_runs", "cmsjobs_throughput", "cmsjobs_run_figures",
+		"cmsjobs_workers", "cmsjobs_job_logs", "cmsjobs_unique", "cmsjobs_permits", "cmsjobs_cursors", "cmsjobs_paused",
+		"cmsjobs_control_signals", "cmsjobs_cancels"} {
 		db.MustExec("DELETE FROM " + table)
 	}
 	f := &Fixture{T: t, Variant: v, DB: db, Clock: &Clock{}}

@@ -15,11 +15,18 @@ var files embed.FS
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "backups", Path: "/admin/backups", Files: files, Routes: routes(h), Overview: h.overview}
+	f := web.Feature{Name: "backups", Path: "/admin/backups", Files: files, Routes: routes(h), Overview: h.overview,
+		Actions: actions}
 	if port == nil {
 		f.Missing = []string{"backups"}
 	}
 	return f
+}
+
+func actions(req *web.Request) []web.Action {
+	return []web.Action{
+		web.StartAction(req.Text("backups.now"), "backups", "/admin/backups", "backup.generate", ""),
+		web.StartAction(req.Text("action.verify"), "shield", "/admin/backups", "backup.verify", "")}
 }
 
 func routes(h handlers) []web.Route {

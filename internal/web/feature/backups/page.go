@@ -99,8 +99,10 @@ type backupsPageData struct {
 	Browses    bool
 	Health     *BackupHealth
 	BackupList
-	Plot  template.HTML
-	Total int64
+	Plot     template.HTML
+	Calendar []calendarDay
+	Weekdays []string
+	Total    int64
 	web.RunActions
 }
 
@@ -129,7 +131,8 @@ func (h handlers) backupsPage(r *web.Request) error {
 	for _, b := range v.Items {
 		v.Total += b.Size
 	}
-	v.Plot = backupPlot(r.Printer(), v.Items)
+	v.Plot, v.Calendar = backupPlot(r.Printer(), v.Items), calendar(r.Printer(), r.Now(), v.Items)
+	v.Weekdays = strings.Fields(r.Text("backups.weekdays"))
 	return r.Show(web.PageView{Name: "backups", Data: v, Live: live, Ready: ready})
 }
 

@@ -1,10 +1,14 @@
 package health
 
 import (
+	"context"
 	"net/http"
+	"slices"
+	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
@@ -12,9 +16,31 @@ import (
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
 	h := handlers{p}
-	return web.Feature{Name: "health", Routes: h.routes(), Collectors: func(c web.Config) []prometheus.Collector {
+	return web.Feature{Name: "health", Routes: h.routes(), Counts: h.counts, Collectors: func(c web.Config) []prometheus.Collector {
 		return []prometheus.Collector{newQueueCollector(c, p.Workers), newConditionCollector(p, c.Log)}
 	}}
+}
+
+// counts are the conditions that hold, on the overview and on the page of each.
+func (h handlers) counts(ctx context.Context, _ web.Config, _ *answers.Cache) ([]web.Count, error) {
+	const key = "nav.count.conditions"
+	all := []web.Count{{Path: "/admin", Key: key, Level: "warn"}}
+	for _, x := range h.Conditions(ctx) {
+		if !x.Active {
+			continue
+		}
+		all[0].N++
+		path, _, _ := strings.Cut(x.Page, "?")
+		if path == "" || path == "/admin" {
+			continue
+		}
+		i := slices.IndexFunc(all, func(n web.Count) bool { return n.Path == path })
+		if i < 0 {
+			all, i = append(all, web.Count{Path: path, Key: key, Level: "warn"}), len(all)
+		}
+		all[i].N++
+	}
+	return all, nil
 }
 
 func (h handlers) routes() []web.Route {

@@ -1,9 +1,11 @@
 package jobs
 
 import (
+	"context"
 	"embed"
 	"slices"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -16,8 +18,21 @@ var files embed.FS
 func Feature(p Ports) web.Feature {
 	h := handlers{p, &ops.QueueLimit{Known: p.Queues}}
 	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{
-		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
+		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files, Counts: counts, Actions: actions,
 		Routes: slices.Concat(h.apiRoutes(), h.runRoutes(), h.failedRoutes(), h.pageRoutes())}
+}
+
+// counts are the waiting and the failed jobs.
+func counts(ctx context.Context, c web.Config, cache *answers.Cache) ([]web.Count, error) {
+	stats, err := web.Stats(ctx, c, cache)
+	return []web.Count{
+		{Path: "/admin/jobs", N: ops.Stats(stats).Waiting, Key: "nav.count.waiting", Live: "waiting"},
+		{Path: "/admin/failed", N: ops.Stats(stats).Failed, Key: "nav.count.failed", Level: "bad", Live: "failed"}}, err
+}
+
+func actions(req *web.Request) []web.Action {
+	return []web.Action{{Text: req.Text("enqueue.title"), Icon: "plus", Path: "/admin/enqueue", Link: true,
+		Scope: access.Enqueue}}
 }
 
 // pageRoutes are the pages and their forms. Forms answer 303 and the page shows

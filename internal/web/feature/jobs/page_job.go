@@ -3,6 +3,7 @@ package jobs
 import (
 	"encoding/json"
 	"fmt"
+	"html/template"
 	"net/http"
 	"strings"
 	"time"
@@ -22,6 +23,11 @@ type jobPageData struct {
 	Runs         []ops.RunView
 	Lines        []jobs.LogLine
 	AuditEntries []access.AuditEntry // nil for who may not see the audit log
+	Attempts     []attemptRow        // oldest first
+	Chart        template.HTML
+	Edit         *payloadEdit
+	Equal        []ops.JobView
+	RunMS        int64 // of all attempts
 	Copies       []copyText
 	Known        bool // its type can run here
 	Active       bool // it waits or runs
@@ -68,6 +74,15 @@ func (h handlers) jobPage(req *web.Request) error {
 			return fmt.Errorf("reading the job's log: %w", err)
 		}
 		v.Lines = req.View().Lines(v.Lines)
+	}
+	v.Attempts = attempts(req.Printer(), v.Job, v.Runs, req.Now())
+	v.Chart = attemptsChart(req.Printer(), v.Attempts)
+	for _, run := range v.Runs {
+		v.RunMS += run.DurationMS
+	}
+	v.Edit = h.edit(req, r, v.Job)
+	if v.Equal, err = h.equalBefore(req, r); err != nil {
+		return err
 	}
 	if req.May(access.Admin) {
 		auditEntries, err := req.Gate().Store.AuditEntries(ctx, access.AuditFilter{Target: ops.IDOf(r)},
@@ -200,7 +215,7 @@ func (h handlers) runEdited(req *web.Request) error {
 	if err == nil {
 		var n jobs.Spec
 		if n, err = h.newJob(req, EnqueueRequest{Type: r.Type, Queue: r.Queue, Priority: r.Priority,
-			Payload: data}); err == nil {
+			Payload: data, Metadata: madeFrom(r)}); err == nil {
 			var answer ops.Enqueued
 			if _, answer, err = h.put(req, n); err == nil {
 				req.Audit(ops.IDOf(r), "edited, as "+answer.ID)
@@ -214,4 +229,9 @@ func (h handlers) runEdited(req *web.Request) error {
 	}
 	return req.Show(web.PageView{Name: "edit", Data: editPageData{req.View().Job(r), text, problem}, Ready: true,
 		Status: status})
+}
+
+// madeFrom is the metadata of a job with another one's payload, edited.
+func madeFrom(r jobs.Record) json.RawMessage {
+	return json.RawMessage(fmt.Sprintf(`{%q:%s}`, editedFrom, quoted(ops.IDOf(r))))
 }

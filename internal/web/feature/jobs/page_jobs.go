@@ -146,9 +146,9 @@ func (h handlers) down(ctx context.Context) ([]explain.Breaker, error) {
 func bulkChoices(status string) []bulkChoice {
 	switch status {
 	case "queued":
-		return []bulkChoice{{"run_now", "bulk.run_now", ""}, {"cancel", "bulk.cancel", "danger"}}
+		return []bulkChoice{{"run_now", "bulk.run_now", ""}, {"cancel", "bulk.cancel", "risk"}}
 	case "failed":
-		return []bulkChoice{{"retry", "bulk.retry", ""}, {"delete", "bulk.delete", "danger"}}
+		return []bulkChoice{{"retry", "bulk.retry", ""}, {"delete", "bulk.delete", "risk"}}
 	}
 	return nil
 }
@@ -156,8 +156,8 @@ func bulkChoices(status string) []bulkChoice {
 // chosenChoices are those for rows that a person ticked: each action takes those
 // of them that it fits.
 func chosenChoices(status string) []bulkChoice {
-	waiting := []bulkChoice{{"run_now", "act.runnowchosen", ""}, {"cancel", "act.cancelchosen", "danger"}}
-	failed := []bulkChoice{{"retry", "act.retrychosen", ""}, {"delete", "act.deletechosen", "danger"}}
+	waiting := []bulkChoice{{"run_now", "act.runnowchosen", ""}, {"cancel", "act.cancelchosen", "risk"}}
+	failed := []bulkChoice{{"retry", "act.retrychosen", ""}, {"delete", "act.deletechosen", "risk"}}
 	switch status {
 	case "queued":
 		return waiting

@@ -10,7 +10,7 @@ import (
 )
 
 // start enqueues a job for a button of a page and goes back there, where it is
-// shown until its end.
+// shown until its end; a page that stays as it is shows a link to it.
 func (h handlers) start(req *web.Request) error {
 	jobType, payload := req.FormValue("type"), json.RawMessage(cmp.Or(req.FormValue("payload"), "{}"))
 	n, err := h.newJob(req, EnqueueRequest{Type: jobType, Payload: payload})
@@ -26,6 +26,9 @@ func (h handlers) start(req *web.Request) error {
 	}
 	if h.Inline != nil {
 		return req.Back(req.BackTo("/admin"), "start.inline")
+	}
+	if req.FormValue("stay") == "yes" {
+		return req.BackShowing(req.BackTo("/admin"), "/admin/jobs/"+answer.ID, "start.done", n.Type)
 	}
 	return req.Redirect(http.StatusSeeOther, web.Following(req.FormValue("back"), answer.ID))
 }

@@ -2,6 +2,7 @@ package overview
 
 import (
 	"embed"
+	"net/http"
 
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -14,6 +15,11 @@ var files embed.FS
 func Feature(p Ports) web.Feature {
 	h := handlers{p}
 	return web.Feature{Name: "overview", Path: "/admin", Group: web.Queue, Files: files, Warm: warm,
-		Routes: []web.Route{web.PageRoute("/admin", "pages.overview", "Is anything working?", access.Read,
-			h.overviewPage)}}
+		Routes: []web.Route{
+			web.PageRoute("/admin", "pages.overview", "Is anything working?", access.Read, h.overviewPage),
+			{Method: http.MethodGet, Path: "/api/v1/series", Name: "runs.series", Summary: "Completed and failed " +
+				"attempts of the last hour, day, week or month by outcome, type or queue, and percentiles of their " +
+				"waits and durations.", Scope: access.Read, Query: []string{"range", "by"}, Answer: SeriesView{},
+				Needs: web.NeedsHistory, Handle: h.listSeries},
+		}}
 }

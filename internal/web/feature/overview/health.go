@@ -27,6 +27,8 @@ type cause struct {
 	Detail string
 	Since  time.Time
 	Fix    string
+	// Action repairs it, or leads to where it can be done; nil is neither.
+	Action *web.Action
 }
 
 // healthStatus answers: is anything working?
@@ -35,11 +37,17 @@ type healthStatus struct {
 	Causes []cause // worst first
 }
 
-// Word is the level's name in keys and classes.
-func (v healthStatus) Word() string { return [...]string{"green", "yellow", "red"}[v.Level] }
+// Class is the level's look.
+func (v healthStatus) Class() string { return [...]string{"ok", "warn", "bad"}[v.Level] }
+
+// Icon is the level's.
+func (v healthStatus) Icon() string { return [...]string{"check", "warning", "warning"}[v.Level] }
+
+// Class is the level's look.
+func (c cause) Class() string { return healthStatus{Level: c.Level}.Class() }
 
 // Word is the level's name in keys and classes.
-func (c cause) Word() string { return healthStatus{Level: c.Level}.Word() }
+func (v healthStatus) Word() string { return [...]string{"green", "yellow", "red"}[v.Level] }
 
 // healthInputs is what the status is made from; parts that are not configured are nil.
 type healthInputs struct {
@@ -55,20 +63,23 @@ type healthInputs struct {
 	warnings   []web.Warning // of features
 	disabled   bool
 	ready      bool // all of it was there in time
+	may        func(web.Action) bool
 }
 
 func (s healthInputs) evaluate() healthStatus {
 	var v healthStatus
-	add := func(level int, href, key string, args ...any) {
-		v.Causes = append(v.Causes, cause{Level: level, Text: s.lang.Text(key, args...), Href: href})
+	add := func(level int, href, key string, args ...any) *cause {
+		v.Causes = append(v.Causes, cause{Level: level, Text: s.lang.Text(key, args...), Href: href,
+			Action: s.show(href)})
 		v.Level = max(v.Level, level)
+		return &v.Causes[len(v.Causes)-1]
 	}
 	for _, x := range s.conditions {
 		if x.Active {
 			level := map[bool]int{true: red, false: yellow}[x.Severity == web.Failing]
 			key := "condition." + x.Name
 			v.Causes = append(v.Causes, cause{level, s.lang.Text(key), x.Page, x.Detail, x.Since,
-				s.lang.Text(key + ".fix")})
+				s.lang.Text(key + ".fix"), s.fix(x)})
 			v.Level = max(v.Level, level)
 		}
 	}
@@ -94,7 +105,7 @@ func (s healthInputs) evaluate() healthStatus {
 }
 
 // work judges workers, waiting and failures.
-func (s healthInputs) work(add func(int, string, string, ...any)) {
+func (s healthInputs) work(add func(int, string, string, ...any) *cause) {
 	live := 0
 	for _, w := range s.workers {
 		if w.Alive && w.RunsTypes() {
@@ -106,7 +117,7 @@ func (s healthInputs) work(add func(int, string, string, ...any)) {
 	}
 	for _, q := range s.stats.Queues {
 		if q.Paused {
-			add(yellow, "/admin/queues", "health.paused", q.Queue, q.Queued)
+			add(yellow, "/admin/queues", "health.paused", q.Queue, q.Queued).Action = s.resume(q.Queue)
 		}
 	}
 	if h := s.lastHour; h.FailedAttempts > 0 && !s.holds("failure_rate") {

@@ -11,102 +11,162 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-	"github.com/cmsjobs/cmsjobs/internal/web/chart"
 )
 
 // overview is the first page: is anything working, and how has it been?
 type overview struct {
 	Health   healthStatus
-	Stats    ops.StatsView
-	Live     int // workers
-	Slots    int
-	Busy     int
+	Actions  []web.Action
+	Tiles    []tile
 	Range    string
-	Ranges   []string
-	Plots    []chart.Plot
-	Next     []upcoming
+	By       string
+	Spans    []choice
+	Splits   []choice
+	Counts   *chartView // nil while they are counted
+	Waits    *chartView
+	Lengths  *chartView
+	Entries  []entryRow
+	More     int  // entries that are not shown
 	Schedule bool // configured
-	Features []web.Summary
+	Running  []runningRow
 	Failures []ops.FailureGroupView
+	Storage  *storageView
+	Sections []*web.Section
+	web.RunActions
 }
 
-// upcoming is a tick that comes.
-type upcoming struct {
-	Name, Type string
-	At         time.Time
+// choice is a range or a split to choose.
+type choice struct {
+	Name    string
+	Href    string
+	Current bool
 }
 
-// span is how far the plots look back, and in which steps.
-type span struct{ back, step time.Duration }
-
-var spans = map[string]span{"1h": {time.Hour, time.Minute}, "24h": {24 * time.Hour, 30 * time.Minute},
-	"7d": {7 * 24 * time.Hour, 4 * time.Hour}, "30d": {30 * 24 * time.Hour, 24 * time.Hour}}
+// The bounds of the page's lists.
+const (
+	shownCauses  = 5
+	shownEntries = 8
+	shownRunning = 6
+)
 
 func (h handlers) overviewPage(req *web.Request) error {
 	g, err := h.inputs(req)
 	if err != nil {
 		return err
 	}
-	o := overview{Stats: ops.Stats(g.stats), Range: req.QueryParam("range"), Ranges: []string{"1h", "24h", "7d", "30d"},
-		Next: soonest(g.schedules, 8), Schedule: h.Schedules != nil}
+	o := overview{Schedule: h.Schedules != nil}
+	look, known := spanOf(req.QueryParam("range"))
+	if !known {
+		look, _ = spanOf(usualSpan)
+	}
+	by := jobs.SeriesSplit(req.QueryParam("by"))
+	if !slices.Contains(splits, by) {
+		by = jobs.ByOutcome
+	}
+	o.choices(look, by)
+	summaries, err := h.summaries(req, &g)
+	if err != nil {
+		return err
+	}
+	series, err := h.past(req, &o, &g, look, by)
+	if err != nil {
+		return err
+	}
+	o.Health = g.evaluate()
+	o.Tiles = tiles(req, g, series, look, summaries)
+	o.parts(req, summaries)
+	o.Running = runningRows(req, g.workers)
+	if err := h.entries(req, &o, &g); err != nil {
+		return err
+	}
+	o.Actions = quickActions(req)
+	live := ""
+	if o.RunActions, live = req.RunActions(); live == "" {
+		live = web.LiveList
+	}
+	return req.Show(web.PageView{Name: "overview", Data: o, Live: live, Ready: g.ready})
+}
+
+// choices are the links of the chart's range and split.
+func (o *overview) choices(look span, by jobs.SeriesSplit) {
+	o.Range, o.By = look.name, string(by)
+	for _, s := range spans {
+		o.Spans = append(o.Spans, choice{s.name, "/admin?range=" + s.name + "&by=" + o.By, s.name == o.Range})
+	}
+	for _, x := range splits {
+		o.Splits = append(o.Splits, choice{string(x), "/admin?range=" + o.Range + "&by=" + string(x), x == by})
+	}
+}
+
+// summaries are what the other features say, with their warnings.
+func (h handlers) summaries(req *web.Request, g *healthInputs) ([]web.Summary, error) {
+	var all []web.Summary
 	for _, f := range req.Features() {
 		if f.Overview == nil {
 			continue
 		}
 		summary, err := f.Overview(req)
 		if err != nil {
-			return fmt.Errorf("summing up %s: %w", f.Name, err)
+			return nil, fmt.Errorf("summing up %s: %w", f.Name, err)
 		}
-		o.Features, g.ready = append(o.Features, summary), g.ready && !summary.Pending
+		all, g.ready = append(all, summary), g.ready && !summary.Pending
 		g.warnings = append(g.warnings, summary.Warnings...)
 	}
-	o.Health = g.evaluate()
-	if _, known := spans[o.Range]; !known {
-		o.Range = "24h"
-	}
-	for _, w := range g.workers {
-		if w.Alive {
-			o.Live, o.Slots, o.Busy = o.Live+1, o.Slots+w.Slots, o.Busy+len(w.Running)
-		}
-	}
-	ready, err := past(req, &o)
-	if err != nil {
-		return err
-	}
-	return req.Show(web.PageView{Name: "overview", Data: o, Live: web.LiveList, Ready: ready && g.ready})
+	return all, nil
 }
 
-// lookBack is where a plot begins.
-func lookBack(now time.Time, look span) time.Time { return now.Add(-look.back).Truncate(look.step) }
+// parts are the storage and the sections of the features.
+func (o *overview) parts(req *web.Request, summaries []web.Summary) {
+	for _, s := range summaries {
+		if s.Section != nil {
+			o.Sections = append(o.Sections, s.Section)
+		}
+		if s.Storage != nil {
+			o.Storage = newStorageView(req.Printer(), *s.Storage, req.Now())
+		}
+	}
+}
 
-// past fills in what the history tells; ready is false while it is counted.
-func past(req *web.Request, o *overview) (ready bool, err error) {
-	if req.History() == nil {
-		return true, nil
+// past fills in what the history tells, and gives the attempts by outcome; nil
+// while they are counted.
+func (h handlers) past(req *web.Request, o *overview, g *healthInputs, look span,
+	by jobs.SeriesSplit) (*jobs.Series, error) {
+	history := req.History()
+	if history == nil {
+		return nil, nil
 	}
-	flows, since, ready, err := throughput(req, o.Range)
+	ask := func(by jobs.SeriesSplit) (*jobs.Series, error) {
+		x, ready, err := web.Cached(req, look.key(by), look.read(history, req.Now(), by))
+		if err != nil {
+			return nil, fmt.Errorf("counting attempts: %w", err)
+		}
+		if g.ready = g.ready && ready; !ready {
+			return nil, nil
+		}
+		return &x, nil
+	}
+	outcomes, err := ask(jobs.ByOutcome)
 	if err != nil {
-		return false, fmt.Errorf("counting runs: %w", err)
+		return nil, err
 	}
-	if step := spans[o.Range].step; ready {
-		o.Plots = flowPlots(req.Printer(), filled(flows, since, req.Now(), step), step)
+	shown := outcomes
+	if by != jobs.ByOutcome {
+		if shown, err = ask(by); err != nil {
+			return nil, err
+		}
+	}
+	if shown != nil {
+		if err := o.draw(req.Printer(), *shown, by, look); err != nil {
+			return nil, err
+		}
 	}
 	groups, grouped, err := req.FailureGroups(jobs.Filter{})
 	if err != nil {
-		return false, fmt.Errorf("grouping failed jobs: %w", err)
+		return nil, fmt.Errorf("grouping failed jobs: %w", err)
 	}
-	o.Failures = ops.Each(groups[:min(len(groups), 5)], req.View().FailureGroup)
-	return ready && grouped, nil
-}
-
-// throughput are the runs that ended in a range, and since when.
-func throughput(req *web.Request, name string) (flows []jobs.Throughput, since time.Time, ready bool, err error) {
-	look := spans[name]
-	since = lookBack(req.Now(), look)
-	flows, ready, err = web.Cached(req, "flows "+name, func(ctx context.Context) ([]jobs.Throughput, error) {
-		return req.History().Throughput(ctx, since, look.step)
-	})
-	return flows, since, ready, err
+	g.ready = g.ready && grouped
+	o.Failures = ops.Each(groups[:min(len(groups), shownCauses)], req.View().FailureGroup)
+	return outcomes, nil
 }
 
 // warm counts what the page needs ahead of the first person.
@@ -115,52 +175,22 @@ func warm(ctx context.Context, c web.Config, cache *answers.Cache) error {
 		return err
 	}
 	var all error
-	for name, look := range spans {
-		_, err := answers.Await(ctx, cache, "flows "+name, func(ctx context.Context) ([]jobs.Throughput, error) {
-			return c.History.Throughput(ctx, lookBack(c.Now(), look), look.step)
-		})
-		all = errors.Join(all, err)
+	for _, look := range spans {
+		for _, by := range splits {
+			_, err := answers.Await(ctx, cache, look.key(by), look.read(c.History, c.Now(), by))
+			all = errors.Join(all, err)
+		}
 	}
 	_, err := web.FailureGroups(ctx, c, cache, jobs.Filter{})
 	return errors.Join(all, err)
-}
-
-// maxSteps bounds how many steps of time a plot has.
-const maxSteps = 1000
-
-// filled puts empty steps where nothing ended, so that plots show time as it went.
-func filled(flows []jobs.Throughput, since, until time.Time, step time.Duration) []jobs.Throughput {
-	n := min(int(until.Sub(since)/step)+1, maxSteps)
-	all := make([]jobs.Throughput, n)
-	for i := range all {
-		all[i].At = since.Add(time.Duration(i) * step)
-	}
-	for _, f := range flows {
-		if i := int(f.At.Sub(since) / step); i >= 0 && i < n {
-			f.At = all[i].At
-			all[i] = f
-		}
-	}
-	return all
-}
-
-// soonest are the next ticks of all entries.
-func soonest(entries []jobs.ScheduleRecord, n int) []upcoming {
-	var all []upcoming
-	for _, e := range entries {
-		for _, at := range e.Next {
-			all = append(all, upcoming{e.Name, e.Type, at})
-		}
-	}
-	slices.SortFunc(all, func(a, b upcoming) int { return a.At.Compare(b.At) })
-	return all[:min(len(all), n)]
 }
 
 // inputs asks everything that the status depends on.
 func (h handlers) inputs(req *web.Request) (healthInputs, error) {
 	ctx := req.Ctx()
 	g := healthInputs{now: req.Now(), lang: req.Printer(), failing: h.Failing(req), conditions: h.Conditions(ctx),
-		disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true}
+		disabled: h.Disabled, hasWorkers: h.Workers != nil, ready: true,
+		may: func(a web.Action) bool { return may(req, a) }}
 	var err error
 	if g.stats, err = req.Stats(); err != nil {
 		return g, fmt.Errorf("counting jobs: %w", err)
@@ -170,8 +200,11 @@ func (h handlers) inputs(req *web.Request) (healthInputs, error) {
 			return g, fmt.Errorf("listing workers: %w", err)
 		}
 	}
-	if req.History() != nil {
-		flows, _, ready, err := throughput(req, "1h") // as the plots of an hour count it
+	if history := req.History(); history != nil {
+		since := req.Now().Add(-time.Hour).Truncate(time.Minute)
+		flows, ready, err := web.Cached(req, "last hour", func(ctx context.Context) ([]jobs.Throughput, error) {
+			return history.Throughput(ctx, since, time.Minute)
+		})
 		g.ready = g.ready && ready
 		if err != nil {
 			return g, fmt.Errorf("counting runs: %w", err)

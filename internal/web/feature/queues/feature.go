@@ -1,9 +1,13 @@
 package queues
 
 import (
+	"context"
 	"embed"
+	"fmt"
 	"net/http"
+	"net/url"
 
+	"github.com/cmsjobs/cmsjobs/internal/answers"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -28,7 +32,7 @@ var files embed.FS
 func Feature(c ops.Control) web.Feature {
 	h := handlers{c}
 	f := web.Feature{Name: "queues", Path: "/admin/queues", Also: []web.MenuEntry{
-		{Name: "workers", Path: "/admin/workers"}}, Group: web.Queue, Files: files,
+		{Name: "workers", Path: "/admin/workers"}}, Group: web.Queue, Files: files, Counts: h.counts, Actions: h.actions,
 		Routes: append(h.queueRoutes(), h.pageRoutes()...)}
 	if c.Workers == nil {
 		f.Missing = append(f.Missing, needsWorkers)
@@ -37,6 +41,48 @@ func Feature(c ops.Control) web.Feature {
 		f.Missing = append(f.Missing, needsQueues)
 	}
 	return f
+}
+
+// counts are the live workers.
+func (h handlers) counts(ctx context.Context, _ web.Config, _ *answers.Cache) ([]web.Count, error) {
+	if h.Workers == nil {
+		return nil, nil
+	}
+	list, err := h.Workers.Workers(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("listing workers: %w", err)
+	}
+	n := web.Count{Path: "/admin/workers", Key: "nav.count.workers"}
+	for _, w := range list {
+		if w.Alive {
+			n.N++
+		}
+	}
+	return []web.Count{n}, nil
+}
+
+// actionQueues bounds how many queues can be paused from any page.
+const actionQueues = 10
+
+func (h handlers) actions(req *web.Request) []web.Action {
+	if h.Queues == nil {
+		return nil
+	}
+	stats, err := req.Stats()
+	if err != nil {
+		return nil // the page of queues says why
+	}
+	var all []web.Action
+	for _, q := range stats.Queues[:min(len(stats.Queues), actionQueues)] {
+		path := "/admin/queues/" + url.PathEscape(q.Queue)
+		a := web.Action{Text: req.Text("action.pause", q.Queue), Icon: "pause", Path: path + "/pause", Asks: true}
+		if q.Paused {
+			a = web.Action{Text: req.Text("action.continue", q.Queue), Icon: "play", Path: path + "/continue"}
+		}
+		a.Back, a.Scope = "/admin/queues", access.Operate
+		all = append(all, a)
+	}
+	return all
 }
 
 func (h handlers) pageRoutes() []web.Route {

@@ -17,6 +17,7 @@ import (
 type schedulesPageData struct {
 	Configured bool
 	Entries    []scheduleRow
+	Legend     []legendEntry
 	web.RunActions
 }
 
@@ -26,11 +27,17 @@ type scheduleRow struct {
 	Strip template.HTML // how its last ticks went, oldest first
 }
 
+// legendEntry says what a square means.
+type legendEntry struct {
+	Outcome string
+	Square  template.HTML
+}
+
 // stripTicks is how many ticks the strip shows.
-const stripTicks = 30
+const stripTicks = 24
 
 func (h handlers) schedulesPage(req *web.Request) error {
-	v := schedulesPageData{Configured: h.Schedules != nil}
+	v := schedulesPageData{Configured: h.Schedules != nil, Legend: legend()}
 	var live string
 	if v.RunActions, live = req.RunActions(); !v.Configured {
 		return req.Show(web.PageView{Name: "schedules", Data: v, Ready: true})
@@ -51,25 +58,65 @@ func (h handlers) schedulesPage(req *web.Request) error {
 	return req.Show(web.PageView{Name: "schedules", Live: cmp.Or(live, web.LiveList), Data: v, Ready: true})
 }
 
-// strip draws how ticks went, one field a tick.
+// square draws one tick of a strip at x: outcomes differ in height and fill, not in
+// colour alone.
+func square(outcome string, x int) string {
+	shape := func(class string, y, height int) string {
+		return fmt.Sprintf(`<rect class="%s" x="%d" y="%d" width="6" height="%d" rx="1.5"/>`, class, x, y, height)
+	}
+	switch outcome {
+	case "completed":
+		return shape("ok", 4, 8)
+	case "retried":
+		return shape("warn", 2, 12)
+	case "failed", "crashed":
+		return shape("bad", 0, 16)
+	case "missed":
+		return fmt.Sprintf(`<rect class="miss" x="%d.5" y="4.5" width="5" height="7" rx="1"/>`, x)
+	case "skipped":
+		return fmt.Sprintf(`<rect class="skip2" x="%d" y="7" width="6" height="2"/>`, x)
+	case "":
+		return shape("none", 4, 8)
+	}
+	return shape("busy", 4, 8)
+}
+
+// legend has the outcomes that a strip distinguishes.
+func legend() []legendEntry {
+	var all []legendEntry
+	for _, outcome := range []string{"completed", "retried", "failed", "missed", "skipped"} {
+		all = append(all, legendEntry{outcome,
+			template.HTML(`<svg class="strip" width="6" height="16">` + square(outcome, 0) + `</svg>`)})
+	}
+	return all
+}
+
+// strip draws how the last ticks went, newest first in ticks and last in the
+// picture; its text counts the outcomes.
 func strip(lang locale.Printer, name string, ticks []jobs.TickRecord) template.HTML {
-	if len(ticks) == 0 {
-		return ""
+	ticks = ticks[:min(len(ticks), stripTicks)]
+	var squares strings.Builder
+	counts, order := map[string]int{}, []string{}
+	for i := range stripTicks {
+		at := stripTicks - 1 - i
+		if at >= len(ticks) {
+			squares.WriteString(square("", i*8))
+			continue
+		}
+		t := ticks[at]
+		if counts[t.Outcome]++; counts[t.Outcome] == 1 {
+			order = append(order, t.Outcome)
+		}
+		fmt.Fprintf(&squares, `<g><title>%s %s</title>%s</g>`, t.Tick.UTC().Format("2006-01-02 15:04 UTC"),
+			template.HTMLEscapeString(lang.Name("tick.", t.Outcome)), square(t.Outcome, i*8))
 	}
-	var out strings.Builder
-	fmt.Fprintf(&out,
-		`<svg class="strip" viewBox="0 0 %d 18" preserveAspectRatio="xMinYMid" role="img" aria-label="%s">`,
-		stripTicks*5, template.HTMLEscapeString(lang.Text("schedules.strip", len(ticks), name)))
-	for i := len(ticks) - 1; i >= 0; i-- {
-		t := ticks[i]
-		class := map[string]string{"completed": "ok", "enqueued": "go", "retried": "gap", "failed": "no",
-			"crashed": "no", "missed": "gap"}[t.Outcome]
-		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="1" width="4" height="16" rx="1"><title>%s %s</title></rect>`,
-			class, (len(ticks)-1-i)*5, t.Tick.UTC().Format("2006-01-02 15:04 UTC"),
-			template.HTMLEscapeString(t.Outcome))
+	said := []string{}
+	for _, outcome := range order {
+		said = append(said, fmt.Sprintf("%d %s", counts[outcome], lang.Name("tick.", outcome)))
 	}
-	out.WriteString(`</svg>`)
-	return template.HTML(out.String())
+	return template.HTML(fmt.Sprintf(`<svg class="strip" width="%d" height="16" role="img" aria-label="%s">%s</svg>`,
+		stripTicks*8-2, template.HTMLEscapeString(lang.Text("schedules.strip", len(ticks), name)+": "+
+			strings.Join(said, ", ")), squares.String()))
 }
 
 func (h handlers) runScheduleByForm(req *web.Request) error {

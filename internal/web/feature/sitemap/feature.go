@@ -14,11 +14,17 @@ var files embed.FS
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "sitemap", Path: "/admin/sitemap", Files: files, Routes: routes(h)}
+	f := web.Feature{Name: "sitemap", Path: "/admin/sitemap", Files: files, Routes: routes(h), Actions: actions}
 	if port == nil {
 		f.Missing = []string{"sitemap"}
 	}
 	return f
+}
+
+func actions(req *web.Request) []web.Action {
+	return []web.Action{
+		web.StartAction(req.Text("action.sitemap"), "sitemap", "/admin/sitemap", "sitemap.generate", `{"force":true}`),
+		web.StartAction(req.Text("sitemap.tell"), "send", "/admin/sitemap", "sitemap.indexnow", "")}
 }
 
 func routes(h handlers) []web.Route {

@@ -15,11 +15,15 @@ var files embed.FS
 func Feature(port Port) web.Feature {
 	h := handlers{port}
 	f := web.Feature{Name: "usage", Path: "/admin/usage", Files: files, Routes: routes(h), Overview: h.overview,
-		Warm: h.warm}
+		Warm: h.warm, Actions: actions}
 	if port == nil {
 		f.Missing = []string{"report of sizes"}
 	}
 	return f
+}
+
+func actions(req *web.Request) []web.Action {
+	return []web.Action{web.StartAction(req.Text("usage.cache.clear"), "bolt", "/admin/usage", "cache.clear", "")}
 }
 
 func routes(h handlers) []web.Route {

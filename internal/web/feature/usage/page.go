@@ -115,8 +115,34 @@ func (h handlers) overview(r *web.Request) (web.Summary, error) {
 	for _, i := range largest[:min(len(largest), 8)] {
 		section.Rows = append(section.Rows, web.SectionRow{Name: i.Name, Bytes: i.Bytes, Count: i.Rows})
 	}
-	summary.Plots, err = h.sizePlots(r)
+	summary.Storage, err = h.storage(r)
 	return summary, err
+}
+
+// storage is how sizes grew; nil where nobody writes them down.
+func (h handlers) storage(r *web.Request) (*web.Storage, error) {
+	history, kept := h.port.(SizeHistory)
+	if !kept {
+		return nil, nil
+	}
+	days, err := history.SizesSince(r.Ctx(), r.Now().Add(-30*24*time.Hour))
+	if err != nil {
+		return nil, fmt.Errorf("reading how sizes grew: %w", err)
+	}
+	s := &web.Storage{Path: "/admin/usage", Free: -1}
+	for _, d := range days {
+		at, err := time.Parse(time.DateOnly, d.Day)
+		if err != nil {
+			return nil, fmt.Errorf("reading the day of a size: %w", err)
+		}
+		s.Days = append(s.Days, web.StorageDay{At: at, Parts: d.Parts})
+	}
+	if disk, knows := h.port.(Disk); knows {
+		if free, err := disk.Free(r.Ctx()); err == nil { // else unknown
+			s.Free = free
+		}
+	}
+	return s, nil
 }
 
 // warm measures sizes ahead of the first person.

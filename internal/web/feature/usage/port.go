@@ -24,6 +24,12 @@ type SizeHistory interface {
 type SizeDay struct {
 	Day          string // 2006-01-02
 	Disk, Tables int64
+	Parts        map[string]int64 // by UsageItem.Class
+}
+
+// Disk is a Port that knows what the site's disk has left.
+type Disk interface {
+	Free(ctx context.Context) (int64, error)
 }
 
 // UsageItem is one folder or table and its size.
