@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/labstack/echo/v4"
 
@@ -92,13 +93,22 @@ func (v *pageView) Section() *menuItem {
 	return nil
 }
 
+// The figures of the menu are as old as menuAge at most; no page waits longer for
+// them than menuPatience.
+const (
+	menuAge      = 3 * time.Second
+	menuPatience = 100 * time.Millisecond
+)
+
 // counts are the figures of the menu, from what is kept; none where they do not
 // come in time.
 func (s *Server) counts(c echo.Context) []Count {
 	if c.Request().Header.Get("HX-Request") != "" {
 		return nil // the part that is loaded again has no menu
 	}
-	counts, _, err := answers.Ask(c.Request().Context(), s.answers, "menu",
+	ctx, cancel := context.WithTimeout(c.Request().Context(), menuPatience)
+	defer cancel()
+	counts, err := answers.Fresh(ctx, s.answers, "menu", menuAge,
 		func(ctx context.Context) (all []Count, err error) {
 			for _, f := range s.cfg.Features {
 				if f.Counts == nil {
