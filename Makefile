@@ -146,7 +146,7 @@ licences: ## every module of the binary has a licence that we may ship
 	go test -count=1 -run '^TestLicences$$' -v .
 
 cluster: ## the queue on three nodes of Galera, killed, stopped and (as root) cut off by network namespaces
-	CMSJOBS_CLUSTER=1 go test -count=1 -run 'Cluster|CutOffHost' -v ./internal/jobs
+	CMSJOBS_CLUSTER=1 go test -count=1 -run 'Cluster|CutOffHost' -v ./internal/jobs ./internal/feed
 
 upgrade: ## the upgrade of docs/operating.md under load, from the revision FROM (default: the newest tag)
 	CMSJOBS_UPGRADE_FROM=$${FROM:-$$(git describe --tags --match 'v*' --abbrev=0)} go test -count=1 -run '^TestUpgradeUnderLoad$$' -v .

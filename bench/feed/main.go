@@ -22,8 +22,8 @@ func main() {
 	b := bench{}
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	flag.IntVar(&b.jobs, "jobs", 300, "jobs of a measurement")
-	flag.IntVar(&b.others, "others", 5000, "rows of another table that are inserted a second while the binary log is "+
-		"measured again")
+	flag.IntVar(&b.others, "others", 5000, "rows of another table that are inserted a second while a server's log "+
+		"is measured again")
 	flag.DurationVar(&b.idle, "idle", 20*time.Second, "length of a measurement of what nothing costs")
 	flag.StringVar(&b.only, "only", "", "only scenes whose name holds this")
 	flag.Parse()
@@ -53,11 +53,14 @@ type scene struct {
 	socket bool                    // the program that inserts sends a datagram
 	looks  bool                    // looks at the usual pace; else only by hints
 	others int                     // rows of another table a second
+	// published says that PostgreSQL has publications instead of the trigger.
+	published bool
 }
 
 func (b bench) scenes(dir string) []scene {
 	log := func(s *site) feed.Source { return &feed.Binlog{DSN: s.dsn, Schema: s.name, Table: "jobs"} }
 	notify := func(s *site) feed.Source { return &feed.Notify{DSN: s.dsn, Table: "jobs"} }
+	replication := func(s *site) feed.Source { return &feed.Replication{DSN: s.dsn, Table: "jobs"} }
 	files := func(s *site) feed.Source { return &feed.Files{Path: strings.TrimPrefix(s.dsn, "sqlite:")} }
 	sqlite := func() (*servers.Server, error) { return servers.SQLite(dir), nil }
 	return []scene{
@@ -73,6 +76,10 @@ func (b bench) scenes(dir string) []scene {
 		{name: fmt.Sprintf("MySQL, binary log, %d other rows/s", b.others), start: servers.LoggedMySQL, source: log,
 			others: b.others},
 		{name: "PostgreSQL, NOTIFY", start: servers.PostgreSQL, source: notify},
+		{name: "PostgreSQL, logical replication", start: servers.LoggedPostgreSQL, source: replication,
+			published: true},
+		{name: fmt.Sprintf("PostgreSQL, logical replication, %d other rows/s", b.others),
+			start: servers.LoggedPostgreSQL, source: replication, published: true, others: b.others},
 		{name: "SQLite, file events", start: sqlite, source: files},
 	}
 }
@@ -112,7 +119,7 @@ func (b bench) scene(ctx context.Context, s scene, dir string) (row, cost string
 	if server.Server != nil {
 		defer server.Stop()
 	}
-	site, err := newSite(ctx, server, dir)
+	site, err := newSite(ctx, server, dir, s.published)
 	if err != nil {
 		return "", "", err
 	}

@@ -33,11 +33,12 @@ type site struct {
 	tables    *tables.Tables
 	registry  *jobs.Registry
 	began     chan time.Time // when a handler began
+	ears      *wake.Listener // of the worker
 }
 
 var measured = jobs.Kind[struct{}]{Name: "bench.measured", Queue: "default"}
 
-func newSite(ctx context.Context, server *servers.Server, dir string) (*site, error) {
+func newSite(ctx context.Context, server *servers.Server, dir string, published bool) (*site, error) {
 	s := &site{server: server, dir: dir, registry: jobs.NewRegistry(), began: make(chan time.Time, 1)}
 	jobs.Handle(s.registry, measured, func(context.Context, jobs.Job, struct{}) error {
 		s.began <- time.Now()
@@ -48,10 +49,8 @@ func newSite(ctx context.Context, server *servers.Server, dir string) (*site, er
 		return nil, err
 	}
 	if database.Of(s.db).Name == database.PostgreSQL {
-		for _, statement := range feed.Trigger("jobs") {
-			if _, err := s.db.ExecContext(ctx, statement); err != nil {
-				return nil, errors.Join(err, s.db.Close())
-			}
+		if err := s.prepare(ctx, published); err != nil {
+			return nil, errors.Join(err, s.db.Close())
 		}
 	}
 	if s.tables, err = tables.Open(ctx, s.db, tables.Options{Registry: s.registry}); err == nil {
@@ -63,10 +62,31 @@ func newSite(ctx context.Context, server *servers.Server, dir string) (*site, er
 	return s, nil
 }
 
+// prepare makes what PostgreSQL's feeds need: publications, or the trigger.
+func (s *site) prepare(ctx context.Context, published bool) error {
+	statements := feed.Trigger("jobs")
+	if published {
+		p, err := feed.Publications(ctx, s.db, "jobs", nil)
+		if err != nil {
+			return err
+		}
+		statements = p.Make
+	}
+	for _, statement := range statements {
+		if _, err := s.db.ExecContext(ctx, statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // watch runs a watcher until stop is called.
 func (s *site) watch(ctx context.Context, o feed.Options) (w *feed.Watcher, stop func()) {
 	o.Rows, o.Dir, o.Logger, o.Now = s.tables, s.dir, slog.New(slog.DiscardHandler), time.Now
 	o.Wake = func(queue string) { wake.Call(s.dir, wake.Jobs, queue) }
+	if s.ears != nil {
+		o.Wake = func(queue string) { s.ears.Call(wake.Jobs, queue) }
+	}
 	w = feed.New(o)
 	ctx, cancel := context.WithCancel(ctx)
 	var ended sync.WaitGroup
@@ -89,11 +109,13 @@ func (s *site) work(ctx context.Context) (stop func() error, err error) {
 	if err != nil {
 		return nil, errors.Join(err, ears.Close())
 	}
+	s.ears = ears
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
 	return func() error {
 		cancel()
+		s.ears = nil
 		return errors.Join(<-ended, ears.Close())
 	}, nil
 }
@@ -115,13 +137,13 @@ func (b bench) latency(ctx context.Context, s scene, site *site) (string, error)
 	if s.socket {
 		o.Partial = []feed.Source{&feed.Knock{Path: socket}}
 	}
-	_, stop := site.watch(ctx, o)
-	defer stop()
 	stopWorker, err := site.work(ctx)
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = stopWorker() }() // a second time does nothing worse
+	defer func() { _ = stopWorker() }() // what it says of its end is nothing that was measured
+	_, stop := site.watch(ctx, o)
+	defer stop()
 	php, err := database.Connect(ctx, database.ConnectOptions{DSN: site.dsn, MaxConnections: 3})
 	if err != nil {
 		return "", err
@@ -190,8 +212,9 @@ func (s *site) others(ctx context.Context, db *sqlx.DB, rate int) (stop func(), 
 	if rate == 0 {
 		return func() {}, nil
 	}
-	if _, err := db.ExecContext(ctx, "CREATE TABLE visits (id BIGINT AUTO_INCREMENT PRIMARY KEY, path VARCHAR(255), "+
-		"agent VARCHAR(255))"); err != nil {
+	key := database.Of(db).Choose(database.Variants{MySQL: "BIGINT AUTO_INCREMENT", PostgreSQL: "BIGSERIAL"})
+	if _, err := db.ExecContext(ctx, "CREATE TABLE visits (id "+key+" PRIMARY KEY, path VARCHAR(255), agent "+
+		"VARCHAR(255))"); err != nil {
 		return nil, err
 	}
 	const together = 50

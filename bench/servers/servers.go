@@ -84,8 +84,18 @@ func (s *Server) Settings(ctx context.Context) ([]string, error) {
 
 // PostgreSQL starts a PostgreSQL.
 func PostgreSQL() (*Server, error) {
-	return start("PostgreSQL", jobstest.NewPostgres, "data/postmaster.pid")
+	return start("PostgreSQL", func() (*jobstest.Server, error) { return jobstest.NewPostgres() }, postmaster)
 }
+
+// LoggedPostgreSQL is PostgreSQL with a log that others can subscribe to.
+func LoggedPostgreSQL() (*Server, error) {
+	return start("PostgreSQL", func() (*jobstest.Server, error) {
+		return jobstest.NewPostgres("-c", "wal_level=logical")
+	}, postmaster)
+}
+
+// postmaster is the file of PostgreSQL's process id, in its folder.
+const postmaster = "data/postmaster.pid"
 
 // SQLite stands for a server where there is none: databases are files in dir,
 // and all processor time is the client's.

@@ -20,9 +20,9 @@ import (
 // at 00:00.
 const nightEnds = 6
 
-// watchFeed notices new rows and wakes the workers of this host, until ctx ends or
-// stop is called.
-func (r *Services) watchFeed(ctx context.Context) (stop func(), err error) {
+// watchFeed notices new rows and wakes the workers of this host by call, until ctx ends
+// or stop is called.
+func (r *Services) watchFeed(ctx context.Context, call func(queue string)) (stop func(), err error) {
 	c := r.Config.Feed
 	sources, err := r.ChangeFeeds(ctx)
 	if err != nil {
@@ -36,7 +36,7 @@ func (r *Services) watchFeed(ctx context.Context) (stop func(), err error) {
 		return func() {}, nil
 	}
 	watcher := feed.New(feed.Options{
-		Rows: r.tables, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Dir: r.WakeDir,
+		Rows: r.tables, Wake: call, Dir: r.WakeDir,
 		Busy: c.Probe, Idle: c.ProbeIdle, Sources: sources, Partial: partial, Logger: r.Log, Now: r.Now,
 		Night: r.night, Content: r.callContent,
 	})

@@ -23,7 +23,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/orders"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
 )
 
@@ -176,7 +175,7 @@ func (r *Services) openStore(ctx context.Context) error {
 		Prefix: d.Prefix, Table: d.JobsTable, Registry: r.Registry, DefaultQueue: q.Default, OwnQueues: []string{
 			"cmsjobs"},
 		Connection: d.Connection, RetryAfter: q.PHPRetryAfter, Zone: zone,
-		Logger: r.Log, Wake: func(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }, Clock: r.Now,
+		Logger: r.Log, Wake: r.wakeWorkers, Clock: r.Now,
 		RestartedAt: func(ctx context.Context) (time.Time, error) {
 			return r.Site.QueueRestartedAt(ctx, r.Config.Cache.Prefix)
 		},

@@ -183,7 +183,7 @@ func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort
 	memory.Limit(int64(r.Config.Queue.Memory))
 	o, told := r.telling(ctx, o)
 	defer told()
-	w, closeIt, err := r.Worker(o)
+	w, call, closeIt, err := r.worker(o)
 	if err != nil {
 		return err
 	}
@@ -197,7 +197,7 @@ func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort
 		}
 	}
 	if !o.Once && !o.StopWhenEmpty { // those end before anything new comes
-		stop, err := r.watchFeed(ctx)
+		stop, err := r.watchFeed(ctx, call)
 		if err != nil {
 			return err
 		}

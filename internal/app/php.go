@@ -99,7 +99,7 @@ func (r *Services) passWakeUps(queue string, to chan<- struct{}) (stop func()) {
 
 // watchFeedAlone watches for new rows until ctx ends.
 func (r *Services) watchFeedAlone(ctx context.Context) error {
-	stop, err := r.watchFeed(ctx)
+	stop, err := r.watchFeed(ctx, r.wakeWorkers)
 	if err != nil {
 		return err
 	}

@@ -32,6 +32,13 @@ type WorkerOptions struct {
 
 // Worker builds a worker; close ends what listens for its wake-ups.
 func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err error) {
+	w, _, closeIt, err = r.worker(o)
+	return w, closeIt, err
+}
+
+// worker is Worker with a call that wakes the workers of this host, this one without a
+// datagram.
+func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue string), closeIt func(), err error) {
 	q := r.Config.Queue
 	c := jobs.Config{
 		Source: r.Store, Workers: r.Store, Registry: r.Registry, Logger: r.Log, Now: r.Now, Random: rand.Float64,
@@ -51,12 +58,13 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 	if r.Handlers.Backup != nil {
 		c.Workers = pausing{c.Workers, r.Handlers.Backup.Half, c.Queues}
 	}
-	closeIt = func() {}
+	call, closeIt = r.wakeWorkers, func() {}
 	ears, err := wake.Listen(r.WakeDir, r.Store.NoteArrival, c.Queues...)
 	if err != nil {
 		r.Log.Info("no wake-ups on this host; jobs start at the next poll", "event", "wakeup.unavailable", "error", err)
 	} else {
 		c.Wake, c.Signalled = ears.Jobs(), ears.Orders()
+		call = func(queue string) { ears.Call(wake.Jobs, queue) }
 		closeIt = func() {
 			if err := ears.Close(); err != nil {
 				r.Log.Debug("closing the wake-up socket", "event", "wakeup.close_failed", "error", err)
@@ -65,10 +73,13 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 	}
 	if w, err = jobs.NewWorker(c); err != nil {
 		closeIt()
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
-	return w, closeIt, nil
+	return w, call, closeIt, nil
 }
+
+// wakeWorkers tells the workers of this host that a queue has jobs; "" is any queue.
+func (r *Services) wakeWorkers(queue string) { wake.Call(r.WakeDir, wake.Jobs, queue) }
 
 // remoteHub lets other programs run jobs of their types.
 func (r *Services) remoteHub() *remote.Hub {

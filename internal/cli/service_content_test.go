@@ -111,7 +111,8 @@ type newsSite struct {
 	dsn     string
 	readers *readers
 	service *service
-	left    int // jobs that wait for another day
+	left    int             // jobs that wait for another day
+	late    []time.Duration // after an edit that a feed reported
 }
 
 // newNewsSite is a real CMS's database on MySQL and MariaDB, the sample's on SQLite,
@@ -261,6 +262,12 @@ func TestAnEditIsShownAtOnce(t *testing.T) {
 			for round := range 2 {
 				s.service = startService(t, config+"feed: {mode: "+feed+"}\n"+alone[feed], flags...)
 				s.edits(feed, 9000+10*round)
+				// A machine that does much else may be late; one that is late each time is wrong.
+				for ; round == 0 && slices.Min(s.late) > atOnce; s.edits(feed, 9100+len(s.late)) {
+					if len(s.late) == 4 {
+						t.Fatalf("an edit is shown after %v, want %v", s.late, atOnce)
+					}
+				}
 				if feed != "off" {
 					s.dated(feed, 9001+10*round)
 				}
@@ -275,6 +282,9 @@ func TestAnEditIsShownAtOnce(t *testing.T) {
 	}
 }
 
+// atOnce is in which time all have heard of an edit that a feed reports.
+const atOnce = 2 * time.Second
+
 func (s *newsSite) edits(feed string, id int) {
 	slug := fmt.Sprint("/news/first-", id)
 	s.write(id, strings.TrimPrefix(slug, "/news/"))
@@ -288,8 +298,11 @@ func (s *newsSite) edits(feed string, id int) {
 	} {
 		s.sql("UPDATE posts SET name = 'still a draft' WHERE status = 'draft'")
 		s.sql(step.statement, id)
-		s.awaits("feed "+feed+": "+step.what, step.address, step.what != "delete")
+		took := s.awaits("feed "+feed+": "+step.what, step.address, step.what != "delete")
 		s.readers.forget()
+		if step.what == "publish" && feed != "off" { // those that follow at once gather
+			s.late = append(s.late, took)
+		}
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jmoiron/sqlx"
+
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -67,19 +69,55 @@ func TestAPlainInsertRunsWithoutAPoll(t *testing.T) {
 	}
 }
 
+// doctor names the rights that an account lacks for the binary log, also those that were
+// taken away.
+func TestDoctorOnRightsOfTheChangeFeed(t *testing.T) {
+	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		server := jobstest.Own(t, engine, "--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=0")
+		root := sqlx.NewDb(server.RootMySQL(t), "mysql")
+		root.MustExec("CREATE DATABASE site")
+		root.MustExec("CREATE USER cms@'127.0.0.1' IDENTIFIED BY 'secret'")
+		root.MustExec("GRANT ALL ON site.* TO cms@'127.0.0.1'")
+		site := &jobstest.Database{DB: sqlx.MustOpen("mysql", server.MySQLDSN("site")), Engine: engine, Driver: "mysql",
+			DSN: server.MySQLDSN("site")}
+		t.Cleanup(func() { site.Close() })
+		if _, err := tables.CreateTables(t.Context(), site.DB, tables.Stock, ""); err != nil {
+			t.Fatal(err)
+		}
+		dsn := "--dsn=" + site.DSNOf(t, "cms", "secret")
+		call(t, nil, dsn, "migrate", "up")
+		const grant = "GRANT REPLICATION SLAVE, REPLICATION CLIENT ON *.* TO 'cms'@'127.0.0.1'"
+		for _, step := range []struct{ statement, says, fix string }{
+			{"DO 1", "may not read the server's binary log", grant},
+			{grant, "within milliseconds by the binary log", ""},
+			{"REVOKE REPLICATION SLAVE, REPLICATION CLIENT ON *.* FROM 'cms'@'127.0.0.1'",
+				"may not read the server's binary log", grant},
+		} {
+			root.MustExec(step.statement)
+			f := newJobs(t, dsn)
+			if f.Status != doctor.OK || !strings.Contains(f.What, step.says) || !strings.HasPrefix(f.Fix, step.fix) {
+				t.Errorf("after %s: %+v", step.statement, f)
+			}
+		}
+	})
+}
+
+// newJobs is what doctor says of how soon new jobs are noticed.
+func newJobs(t *testing.T, dsn string, more ...string) doctor.Finding {
+	t.Helper()
+	for _, f := range answer[[]doctor.Finding](t, call(t, nil, append([]string{dsn, "--json", "doctor"}, more...)...)) {
+		if f.Check == "new jobs" {
+			return f
+		}
+	}
+	t.Fatal("doctor says nothing of new jobs")
+	return doctor.Finding{}
+}
+
 // doctor says which feed works and what the others need; migrate feed makes
 // PostgreSQL's work.
 func TestDoctorOnTheChangeFeed(t *testing.T) {
-	says := func(dsn string, more ...string) doctor.Finding {
-		for _, f := range answer[[]doctor.Finding](t,
-			call(t, nil, append([]string{dsn, "--json", "doctor"}, more...)...)) {
-			if f.Check == "new jobs" {
-				return f
-			}
-		}
-		t.Fatal("doctor says nothing of new jobs")
-		return doctor.Finding{}
-	}
+	says := func(dsn string, more ...string) doctor.Finding { return newJobs(t, dsn, more...) }
 	for engine, missing := range map[jobstest.Engine]string{
 		jobstest.SQLite: "", jobstest.MariaDB: "writes no binary log", jobstest.MySQL: "writes no binary log",
 		jobstest.PostgreSQL: "has no trigger"} {

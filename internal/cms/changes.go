@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,41 +124,127 @@ var lists = []struct{ model, table, column string }{
 	{"categories", "post_categories", "category_id"}, {"tags", "post_tags", "tag_id"},
 }
 
-// listsAtOnce is how many posts one statement asks about.
-const listsAtOnce = 500
+const (
+	// rowsAtOnce is how many rows one statement asks about.
+	rowsAtOnce = 500
+	// categoryDepth bounds how many categories stand above another.
+	categoryDepth = 10
+)
 
 // ListsOf are the ids of what lists posts, by the name of the model: at most so many of
-// each. A CMS without the tables has none.
+// each. A category lists the posts of those below it too. Of the pages it is the one that
+// the theme shows all posts on. A CMS without the tables has none.
 func (s *Site) ListsOf(ctx context.Context, posts []string, most int) (map[string][]string, error) {
 	found := map[string][]string{}
 	for _, l := range lists {
-		columns, err := s.Columns(ctx, l.table)
+		ids, err := s.related(ctx, l.table, l.column, "post_id", posts, most)
 		if err != nil {
 			return nil, err
 		}
-		q := entries{site: s, columns: map[string]string{"id": columns["post_id"]}}
-		if columns[l.column] == "" || !q.has("id") {
-			continue
+		found[l.model] = ids
+	}
+	all := found["categories"]
+	for below, depth := all, 0; len(below) > 0 && len(all) < most && depth < categoryDepth; depth++ {
+		above, err := s.related(ctx, "categories", "parent_id", "id", below, most)
+		if err != nil {
+			return nil, err
 		}
-		for chunk := range slices.Chunk(posts, listsAtOnce) {
-			args := make([]any, len(chunk))
-			for i, id := range chunk {
-				args[i] = q.id(id)
-			}
-			var ids []string
-			query := fmt.Sprintf("SELECT DISTINCT %s FROM %s WHERE post_id IN (%s) LIMIT %d", s.quote(l.column),
-				s.quote(s.Table(l.table)), database.Marks(len(args)), most)
-			if err := s.DB.SelectContext(ctx, &ids, s.DB.Rebind(query), args...); err != nil {
-				return nil, fmt.Errorf("reading the %s of posts: %w", l.model, err)
-			}
-			for _, id := range ids {
-				if len(found[l.model]) < most && !slices.Contains(found[l.model], id) {
-					found[l.model] = append(found[l.model], id)
-				}
+		below = slices.DeleteFunc(above, func(id string) bool { return id == "0" || slices.Contains(all, id) })
+		all = append(all, below...)
+	}
+	found["categories"] = all[:min(len(all), most)]
+	settings, err := s.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if page := settings.String(fmt.Sprintf("theme-%s-blog_page_id", settings["theme"]), ""); page != "" {
+		found["pages"] = []string{page}
+	}
+	return found, nil
+}
+
+// related are the values of a column in the rows that name some of the keys; none where
+// the CMS has no such table or column.
+func (s *Site) related(ctx context.Context, table, column, by string, keys []string, most int) ([]string, error) {
+	columns, err := s.Columns(ctx, table)
+	if err != nil || columns[column] == "" || columns[by] == "" {
+		return nil, err
+	}
+	q := entries{site: s, columns: map[string]string{"id": columns[by]}}
+	var all []string
+	for chunk := range slices.Chunk(keys, rowsAtOnce) {
+		var ids []string
+		query := fmt.Sprintf("SELECT DISTINCT %s FROM %s WHERE %s IN (%s) AND %s IS NOT NULL LIMIT %d", s.quote(column),
+			s.quote(s.Table(table)), s.quote(by), database.Marks(len(chunk)), s.quote(column), most)
+		if err := s.DB.SelectContext(ctx, &ids, s.DB.Rebind(query), q.ids(chunk)...); err != nil {
+			return nil, fmt.Errorf("reading %s of %s: %w", column, table, err)
+		}
+		for _, id := range ids {
+			if len(all) < most && !slices.Contains(all, id) {
+				all = append(all, id)
 			}
 		}
 	}
-	return found, nil
+	return all, nil
+}
+
+// AuthorsOf are the addresses of the posts' authors, at most so many: of those that have
+// one, as members of the CMS do, and its users do not.
+func (s *Site) AuthorsOf(ctx context.Context, posts []string, links *Permalinks, most int) ([]string, error) {
+	columns, err := s.Columns(ctx, "posts")
+	if err != nil {
+		return nil, err
+	}
+	slugs, err := s.Columns(ctx, "slugs")
+	if err != nil || columns["author_type"] == "" || columns["author_id"] == "" || slugs["reference_id"] == "" ||
+		slugs["prefix"] == "" {
+		return nil, err
+	}
+	q := entries{site: s, columns: map[string]string{"id": columns["id"]}}
+	authors := map[string][]string{} // by class
+	for chunk := range slices.Chunk(posts, rowsAtOnce) {
+		var found []struct{ Class, ID string }
+		query := fmt.Sprintf("SELECT DISTINCT author_type AS class, author_id AS id FROM %s WHERE id IN (%s) AND "+
+			"author_id IS NOT NULL AND author_type IS NOT NULL LIMIT %d", s.quote(s.Table("posts")),
+			database.Marks(len(chunk)), most)
+		if err := s.DB.SelectContext(ctx, &found, s.DB.Rebind(query), q.ids(chunk)...); err != nil {
+			return nil, fmt.Errorf("reading the authors of posts: %w", err)
+		}
+		for _, a := range found {
+			authors[a.Class] = append(authors[a.Class], a.ID)
+		}
+	}
+	var addresses []string
+	for _, class := range slices.Sorted(maps.Keys(authors)) {
+		found, err := s.addresses(ctx, class, authors[class], slugs["reference_id"], links, most)
+		if err != nil {
+			return nil, fmt.Errorf("reading the addresses of authors: %w", err)
+		}
+		addresses = append(addresses, found...)
+	}
+	return addresses[:min(len(addresses), most)], nil
+}
+
+// addresses are those of the rows of a class, as the table slugs has them.
+func (s *Site) addresses(ctx context.Context, class string, ids []string, idType string, links *Permalinks, most int) (
+	list []string, err error) {
+	q := entries{site: s, columns: map[string]string{"id": idType}}
+	for chunk := range slices.Chunk(ids, rowsAtOnce) {
+		var found []struct {
+			Slug   string
+			Prefix sql.NullString
+		}
+		query := fmt.Sprintf("SELECT %s AS slug, prefix FROM %s WHERE reference_type = ? AND reference_id IN (%s) "+
+			"ORDER BY id LIMIT %d", s.quote("key"), s.quote(s.Table("slugs")), database.Marks(len(chunk)), most)
+		args := append([]any{class}, q.ids(chunk)...)
+		if err := s.DB.SelectContext(ctx, &found, s.DB.Rebind(query), args...); err != nil {
+			return nil, err
+		}
+		for _, a := range found {
+			list = append(list, links.URL(&Item{Model: &Model{Class: class}, Key: a.Slug, Prefix: a.Prefix.String}))
+		}
+	}
+	return list, nil
 }
 
 // entries reads a model's table.
@@ -193,6 +280,15 @@ func (q *entries) id(id string) any {
 		}
 	}
 	return id
+}
+
+// ids binds ids as their column's type.
+func (q *entries) ids(list []string) []any {
+	args := make([]any, len(list))
+	for i, id := range list {
+		args[i] = q.id(id)
+	}
+	return args
 }
 
 func (q *entries) read(ctx context.Context, where, order string, limit int, args ...any) ([]Entry, error) {

@@ -181,6 +181,14 @@ func (d Dialect) InsertIgnore(table, columns, values string) string {
 	return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + " ON CONFLICT DO NOTHING"
 }
 
+// UnionAll has the rows of both, of which the second may be ordered and limited.
+func (d Dialect) UnionAll(first, second string) string {
+	if d.Name == SQLite { // it knows no SELECT in brackets
+		return first + " UNION ALL SELECT * FROM (" + second + ")"
+	}
+	return "(" + first + ") UNION ALL (" + second + ")"
+}
+
 // Upsert inserts rows, or changes the given columns of those whose key is there.
 func (d Dialect) Upsert(table, columns, values, key string, changed ...string) string {
 	sets := make([]string, len(changed))

@@ -13,6 +13,9 @@ const (
 	// come without it.
 	gap   = 5 * time.Millisecond
 	burst = 10
+	// behindClaim is how long after workers were woken a look comes: before, it would only
+	// compete with their claim, and find the row unclaimed.
+	behindClaim = 2 * time.Millisecond
 )
 
 // again are the waits of further looks after a hint that came before its row

@@ -67,6 +67,7 @@ type Watcher struct {
 	tries     int       // looks since that hint
 	looked    time.Time
 	paid      time.Time // each look that a hint caused moves it a gap on; more than a burst ahead, they wait
+	early     bool      // workers were woken ahead of the next look
 	scheduled schedule
 }
 
@@ -141,18 +142,19 @@ func (w *Watcher) watch(ctx context.Context) {
 }
 
 // heed takes a hint and says how long to wait until the look that it causes; looks is
-// false while the database's trouble sets the pace.
+// false while another look is as near, or the database's trouble sets the pace.
 func (w *Watcher) heed(h hint) (wait time.Duration, looks bool) {
 	if h.Report >= w.hint.Report {
 		w.hint = h
 	}
 	w.tries = 0
-	if w.failed > 0 {
+	if w.failed > 0 || w.early {
 		return 0, false
 	}
 	wait = max(0, w.paid.Add(-burst*gap).Sub(w.o.Now()))
 	if wait == 0 && h.Report == Inserted && h.by.partial {
-		w.o.Wake("") // PHP tells after its commit: the row can be claimed while the look reads it
+		w.o.Wake("") // PHP tells after its commit
+		w.early, wait = true, behindClaim
 	}
 	return wait, true
 }
@@ -164,6 +166,9 @@ func (w *Watcher) turn(ctx context.Context) time.Duration {
 	}
 	found, err := w.look(ctx)
 	w.looked = w.o.Now()
+	if w.early { // a row that is not there has been claimed, and was quickly done; or another node is behind
+		w.early, w.hint.Report, w.tries = false, Written, anyway
+	}
 	if w.hint.Report != Alive {
 		if w.paid.Before(w.looked) {
 			w.paid = w.looked

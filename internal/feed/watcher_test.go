@@ -341,9 +341,8 @@ func TestTroubleOfTheDatabase(t *testing.T) {
 	s.woke(t, "")
 }
 
-// A flood of hints makes a bounded number of looks.
-// What PHP tells is committed: workers claim it beside the look. In a flood they wait for the look, and
-// what a server's log tells may not be committed yet.
+// What PHP tells is committed: workers claim it ahead of the look, and once. In a flood
+// they wait for the look, and what a server's log tells may not be committed yet.
 func TestACommittedInsertWakesBeforeItsLook(t *testing.T) {
 	s := newSite(t, jobstest.Open(t, jobstest.SQLite))
 	o := s.options(t)
@@ -353,8 +352,22 @@ func TestACommittedInsertWakesBeforeItsLook(t *testing.T) {
 	s.quiet(t, "by a hint of the server's log")
 	w.heed(hint{Written, w.sources[1]})
 	s.quiet(t, "by a change of another table")
+	if wait, looks := w.heed(hint{Inserted, w.sources[1]}); wait != behindClaim || !looks {
+		t.Errorf("the look comes after %v (%t), want it behind the claim", wait, looks)
+	}
+	s.woke(t, "")
+	if _, looks := w.heed(hint{Inserted, w.sources[1]}); looks {
+		t.Error("a second datagram puts the look off")
+	}
+	s.quiet(t, "by a second datagram: the look is near")
+	w.turn(t.Context()) // reads the floor
+	s.woke(t, "")
+	s.insert(t, "default", 0)
 	w.heed(hint{Inserted, w.sources[1]})
 	s.woke(t, "")
+	s.Database.MustExec("UPDATE jobs SET reserved_at = 1")
+	w.turn(t.Context())
+	s.quiet(t, "by a row that is claimed")
 	w.paid = o.Now().Add(time.Minute)
 	if wait, _ := w.heed(hint{Inserted, w.sources[1]}); wait < 30*time.Second {
 		t.Errorf("in a flood the next look comes after %v", wait)
@@ -362,6 +375,7 @@ func TestACommittedInsertWakesBeforeItsLook(t *testing.T) {
 	s.quiet(t, "in a flood")
 }
 
+// A flood of hints makes a bounded number of looks.
 func TestAFloodOfHints(t *testing.T) {
 	s := newSite(t, jobstest.Open(t, jobstest.SQLite))
 	o := s.options(t)

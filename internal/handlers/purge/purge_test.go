@@ -149,6 +149,40 @@ func TestAPurgedPageIsNew(t *testing.T) {
 	}
 }
 
+// With a page that changed go the lists that show it and their further pages; a Varnish
+// keeps the others.
+func TestTheListsOfAChangeAreNew(t *testing.T) {
+	origin := newSite(t)
+	proxy := jobstest.Varnish(t, origin.Listener.Addr().String())
+	const host = "www.example.com"
+	versions := func() map[string]string {
+		found := map[string]string{}
+		for _, path := range []string{"/post", "/world", "/world?page=2", "/world?page=3", "/author/ann", "/vi", "/",
+			"/?page=2", "/other"} {
+			_, found[path], _ = strings.Cut(read(t, proxy, host, path), "version ")
+		}
+		return found
+	}
+	before := versions()
+	c := purge.Config{Site: "https://" + host, Pages: 2, Changed: func(context.Context, []string, int) (purge.Found,
+		error) {
+		return purge.Found{URLs: []string{"/post"}, Lists: []string{"https://" + host + "/world", "https://" + host +
+			"/author/ann", "https://" + host + "/vi"}, Purged: func(context.Context) error { return nil }}, nil
+	}, Destinations: []purge.Destination{{Type: purge.Varnish, URL: fmt.Sprintf("http://127.0.0.1:%d", proxy.Port)}}}
+	if _, err := run(t, c, purge.Payload{Rows: []string{"posts:1"}, Cold: true}); err != nil {
+		t.Fatal(err)
+	}
+	for path, version := range versions() {
+		want := "2"
+		if path == "/other" || path == "/world?page=3" {
+			want = "1"
+		}
+		if before[path] != "1" || version != want {
+			t.Errorf("%s has the version %s, then %s, want %s", path, before[path], version, want)
+		}
+	}
+}
+
 // request is what a service got.
 type request struct {
 	Method, URI, Body, Key string

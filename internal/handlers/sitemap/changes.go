@@ -16,7 +16,8 @@ import (
 // noted for the caches in front of the site.
 type Changes struct {
 	URLs []string
-	// Lists are addresses of pages that list those: the categories and tags of posts.
+	// Lists are addresses of pages that list those: of posts the categories with those
+	// above them, the tags, the authors, the page of all posts, and front pages.
 	Lists []string
 	// More says that there are more than were asked for.
 	More bool
@@ -91,6 +92,16 @@ func (h *Handler) complete(ctx context.Context, p *plan, c *Changes) error {
 			return nil
 		}); err != nil {
 			return err
+		}
+	}
+	authors, err := h.site.AuthorsOf(ctx, posts, p.links, mostLists+1)
+	if err != nil {
+		return err
+	}
+	c.Lists = append(c.Lists, authors...)
+	if len(p.links.Languages) > 1 { // else it is the root, which is purged in any case
+		for _, l := range p.links.Languages {
+			c.Lists = append(c.Lists, p.links.Home(l.Code))
 		}
 	}
 	c.More = len(c.Lists) > mostLists

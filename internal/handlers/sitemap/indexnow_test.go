@@ -198,6 +198,17 @@ func TestASiteWithoutAMap(t *testing.T) {
 			site.DB.MustExec("CREATE TABLE post_tags (tag_id BIGINT, post_id BIGINT)")
 			site.DB.MustExec("INSERT INTO post_categories SELECT id, 1 FROM categories")
 			site.DB.MustExec("INSERT INTO post_tags VALUES (77, 1)") // there is none such
+			// The category is below another, and the second is its own parent's parent, as no CMS allows.
+			insert(t, site, "categories", 2, "Above", "published", before, before)
+			site.DB.MustExec("ALTER TABLE categories ADD parent_id BIGINT")
+			site.DB.MustExec("UPDATE categories SET parent_id = 3 - id")
+			insert(t, site, "slugs", 90, "above", 2, categoryClass, "")
+			insert(t, site, "settings", 90, "theme-ripple-blog_page_id", "2")
+			site.DB.MustExec("ALTER TABLE posts ADD author_id BIGINT")
+			site.DB.MustExec("ALTER TABLE posts ADD author_type VARCHAR(255)")
+			site.DB.MustExec(site.DB.Rebind("UPDATE posts SET author_id = 7, author_type = ?"), `Botble\Member\Models\Member`)
+			insert(t, site, "slugs", 91, "ann", 7, `Botble\Member\Models\Member`, "author")
+			insert(t, site, "slugs", 92, "bob", 8, `Botble\Member\Models\Member`, "author")
 			h := teller(t, site, newEngine(t, site), nil)
 			compare := func(what string, want bool) {
 				t.Helper()
@@ -210,7 +221,8 @@ func TestASiteWithoutAMap(t *testing.T) {
 			compare("when it was noted", false)
 			site.DB.MustExec("UPDATE posts SET updated_at = '2026-11-19 00:00:00' WHERE id = 1")
 			compare("after an edit", true)
-			one, list := []string{site.URL() + "/blog/2026/one.html"}, []string{site.URL() + "/world&co.html"}
+			one, list := []string{site.URL() + "/blog/2026/one.html"}, []string{site.URL() + "/about.html",
+				site.URL() + "/world&co.html", site.URL() + "/above.html", site.URL() + "/author/ann.html"}
 			for _, rows := range [][]string{nil, {"posts:1"}} {
 				c, err := h.ChangesToPurge(t.Context(), 10)
 				if rows != nil {

@@ -153,3 +153,17 @@ func TestLanguagesWithRowsOfTheirOwn(t *testing.T) {
 	same(t, "posts", got, want)
 	checked(t, h)
 }
+
+// A post is on the front page of each language.
+func TestFrontPagesListAPost(t *testing.T) {
+	site := plainCMS(t, jobstest.SQLite, "bigint")
+	blog(t, site)
+	languages(t, site)
+	h := teller(t, site, newEngine(t, site), nil)
+	wantChanges(t, h, 10) // notes what is there
+	site.DB.MustExec("UPDATE posts SET updated_at = '2026-11-19 00:00:00' WHERE id = 1")
+	c, err := h.ChangesOfRows(t.Context(), []string{"posts:1"})
+	if root := site.URL(); err != nil || !slices.Equal(c.Lists, []string{root, root + "/vi", root + "/de"}) {
+		t.Errorf("%v, %v", c.Lists, err)
+	}
+}

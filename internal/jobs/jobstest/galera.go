@@ -14,8 +14,9 @@ import (
 type Galera struct{ Nodes []*Server }
 
 // NewGalera starts a cluster of so many nodes, on loopback, or each on a host of
-// network where that is not nil. It takes some ten seconds.
-func NewGalera(nodes int, network *Network) (*Galera, error) {
+// network where that is not nil. options are added to each node's command line. It takes
+// some ten seconds.
+func NewGalera(nodes int, network *Network, options ...string) (*Galera, error) {
 	library, _ := filepath.Glob("/usr/lib/galera/libgalera_smm.so")
 	if len(library) == 0 {
 		return nil, errors.New("galera-4 is not installed")
@@ -32,7 +33,7 @@ func NewGalera(nodes int, network *Network) (*Galera, error) {
 		}
 	}
 	for i := range nodes {
-		s, err := NewMariaDB()
+		s, err := NewMariaDB(options...)
 		if err != nil {
 			return nil, err
 		}

@@ -18,17 +18,12 @@ var sharedPostgres once
 // OwnPostgres starts a server of the test's own; options are added to its command line.
 func OwnPostgres(t testing.TB, options ...string) *Server {
 	t.Helper()
-	return own(t, PostgreSQL, func() (*Server, error) {
-		s, err := NewPostgres()
-		if err == nil {
-			s.args = append(s.args, options...)
-		}
-		return s, err
-	})
+	return own(t, PostgreSQL, func() (*Server, error) { return NewPostgres(options...) })
 }
 
 // NewPostgres prepares a PostgreSQL server of the caller's own; Start starts it.
-func NewPostgres() (*Server, error) {
+// options are added to its command line.
+func NewPostgres(options ...string) (*Server, error) {
 	daemon, err := program("postgres")
 	if err != nil {
 		return nil, err
@@ -58,8 +53,8 @@ func NewPostgres() (*Server, error) {
 		return nil, err
 	}
 	s := &Server{Port: port, Dir: dir, owner: owner}
-	s.args = []string{daemon, "-D", data, "-p", fmt.Sprint(port), "-k", dir, "-c", "listen_addresses=127.0.0.1", "-c",
-		"max_connections=300"}
+	s.args = append([]string{daemon, "-D", data, "-p", fmt.Sprint(port), "-k", dir, "-c", "listen_addresses=127.0.0.1",
+		"-c", "max_connections=300"}, options...)
 	s.gone = func() { awaitNobodyIn(data) }
 	s.ready = func() error {
 		db, err := sql.Open("pgx", PostgresDSN(port, "postgres"))

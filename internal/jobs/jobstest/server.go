@@ -173,7 +173,7 @@ var shared = map[Engine]struct {
 }{
 	MariaDB:    {&sharedMariaDB, "CMSJOBS_TEST_MARIADB_PORT", func() (*Server, error) { return NewMariaDB() }},
 	MySQL:      {&sharedMySQL, mysqlPort, func() (*Server, error) { return NewMySQL() }},
-	PostgreSQL: {&sharedPostgres, "CMSJOBS_TEST_POSTGRES_PORT", NewPostgres},
+	PostgreSQL: {&sharedPostgres, "CMSJOBS_TEST_POSTGRES_PORT", func() (*Server, error) { return NewPostgres() }},
 }
 
 // Shared returns the test process's server of an engine, started on first use, or

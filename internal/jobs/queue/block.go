@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,18 +108,10 @@ const blockTries = 8
 // them where one statement can. x has the others; more says that rows may stand behind
 // them.
 func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
-	m := cursorMove{name: l.name}
+	var m cursorMove
 	var read prefetched
 	for try, moved := 1, false; !moved; try++ {
-		var last int64
-		if m.from, last, err = c.s.readCursor(ctx, l); err != nil {
-			return prefetched{}, false, err
-		}
-		l.sight(m.from, c.s.tables.Options.Clock())
-		if last != 0 && last <= m.from.ID {
-			return prefetched{}, false, nil // nothing is behind it
-		}
-		if read, m.to, more, err = c.readBlock(ctx, l, m.from, last); err != nil {
+		if read, m, more, err = c.readBlock(ctx, l, c.heard && try == 1); err != nil {
 			return prefetched{}, false, err
 		}
 		x = read
@@ -144,24 +137,57 @@ func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, mor
 	return x, more, c.noteMissing(ctx, l, m, read.rows)
 }
 
-// readBlock reads candidates behind from, up to the queue's last row, and says up to
-// where it read.
-func (c *claim) readBlock(ctx context.Context, l *scanCursor, from tables.RowPosition, last int64) (x prefetched,
-	to tables.RowPosition, more bool, err error) {
-	size := max(c.want(), min(c.want()+c.r.Soon, maxBlock))
-	x, more, err = c.page(ctx, c.s.tables.DB, &l.headPage, size, func(limit int) tables.CandidateQuery {
-		return c.s.between(l, from, tables.RowPosition{ID: last}, c.s.tables.Layout.Waiting(), limit)
-	})
+// readBlock reads where the cursor is, and candidates behind it up to the queue's last
+// row. m is the move past them. Of an idle queue one statement reads both: behind where
+// the cursor was last seen, and nobody has moved it since, or there is nothing left.
+func (c *claim) readBlock(ctx context.Context, l *scanCursor, idle bool) (x prefetched, m cursorMove, more bool,
+	err error) {
+	size, at, done := max(c.want(), min(c.want()+c.r.Soon, maxBlock)), tables.Cursor{}, false
+	if idle && len(l.sightings) > 0 && c.s.tables.OwnDB == c.s.tables.DB {
+		if x, more, done, err = c.readBesideCursor(ctx, l, size, &at); err != nil {
+			return x, m, false, err
+		}
+	}
+	if !at.Found {
+		if at.Is, at.Last, err = c.s.readCursor(ctx, l); err != nil {
+			return x, m, false, err
+		}
+	}
+	l.sight(at.Is, c.s.tables.Options.Clock())
+	if m = (cursorMove{l.name, at.Is, at.Is}); at.Last != 0 && at.Last <= at.Is.ID {
+		return prefetched{}, m, false, nil // nothing is behind it
+	}
+	if !done {
+		x, more, err = c.page(ctx, c.s.tables.DB, &l.headPage, size, func(limit int) tables.CandidateQuery {
+			return c.s.between(l, at.Is, tables.RowPosition{ID: at.Last}, c.s.tables.Layout.Waiting(), limit)
+		})
+	}
 	if n := c.firstOurs(l, x.rows, size); n < len(x.rows) {
 		x.rows, more = x.rows[:n], true
 	}
-	if to = from; len(x.rows) > 0 {
-		to = c.s.positionOf(x.rows[len(x.rows)-1])
+	if len(x.rows) > 0 {
+		m.to = c.s.positionOf(x.rows[len(x.rows)-1])
 	}
-	if !more && last > 0 { // by id: delayed rows are behind the cursor now
-		to.ID = last
+	if !more && at.Last > 0 { // by id: delayed rows are behind the cursor now
+		m.to.ID = at.Last
 	}
-	return x, to, more, err
+	return x, m, more, err
+}
+
+// readBesideCursor reads the cursor, and the candidates behind where it was last seen.
+// done says that those behind where it is are among them.
+func (c *claim) readBesideCursor(ctx context.Context, l *scanCursor, size int, at *tables.Cursor) (x prefetched,
+	more, done bool, err error) {
+	at.Name, at.Queue = l.name, l.queue
+	x, more, err = c.page(ctx, c.s.tables.DB, &l.headPage, size, func(limit int) tables.CandidateQuery {
+		q := c.s.between(l, l.lowWater, tables.RowPosition{}, c.s.tables.Layout.Waiting(), limit)
+		q.Cursor = at
+		return q
+	})
+	x.rows = slices.DeleteFunc(x.rows, func(row *tables.Candidate) bool {
+		return !c.s.isBefore(at.Is, c.s.positionOf(row))
+	})
+	return x, more, at.Found && !c.s.isBefore(at.Is, l.lowWater) && (len(x.rows) > 0 || !more), err
 }
 
 // firstOurs is up to where rows have as many of ours as a block: a page may be large
@@ -184,41 +210,6 @@ func (s *Store) positionOf(x *tables.Candidate) tables.RowPosition {
 		return tables.RowPosition{At: x.At, ID: x.ID}
 	}
 	return tables.RowPosition{ID: x.ID}
-}
-
-// readCursor reads where the fleet's cursor is and, where the order is by id, which
-// row of the queue is the last one; -1 where it has none.
-func (s *Store) readCursor(ctx context.Context, l *scanCursor) (pos tables.RowPosition, last int64, err error) {
-	newest := "SELECT COALESCE(MAX(id), -1) FROM " + s.tables.Layout.Table().Name +
-		" WHERE queue = ?"
-	columns, args, into := "at, id", []any{}, []any{&pos.At, &pos.ID}
-	together := !s.tables.OrderedByTime() && s.tables.OwnDB == s.tables.DB
-	if together {
-		columns, args, into = columns+", ("+newest+")", append(args, l.queue), append(into, &last)
-	}
-	found, err := s.tables.QueryRow(ctx, s.tables.OwnDB, into, "SELECT "+columns+" FROM cmsjobs_cursors WHERE name = ?",
-		append(args, l.name)...)
-	if err == nil && !found {
-		_, err = s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_cursors",
-			"name, rescan_until", "(?, "+s.tables.MillisNow()+")"), l.name)
-	}
-	if err == nil && !s.tables.OrderedByTime() && (!together || !found) {
-		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&last}, newest, l.queue)
-	}
-	if err != nil {
-		return pos, 0, fmt.Errorf("reading how far %s is claimed: %w", l.queue, err)
-	}
-	return pos, last, nil
-}
-
-// moveCursor moves the fleet's cursor, if it is still where it was.
-func (s *Store) moveCursor(ctx context.Context, q tables.Tx, m cursorMove) (moved bool, err error) {
-	if m.from == m.to {
-		return true, nil
-	}
-	statement, args := m.statement()
-	n, err := s.tables.Exec(ctx, q, statement, args...)
-	return n == 1, err
 }
 
 // returnBlock sets the cursor back to what this process has not claimed of its

@@ -127,7 +127,7 @@ func (c *losingConn) QueryContext(ctx context.Context, query string, args []driv
 		rows, err = c.Conn.(driver.QueryerContext).QueryContext(ctx, query, args)
 		return err
 	}
-	if c.inTx || strings.HasPrefix(query, "SELECT") {
+	if c.inTx || strings.HasPrefix(strings.TrimPrefix(query, "("), "SELECT") {
 		err = do()
 		return rows, err
 	}

@@ -127,3 +127,37 @@ func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (p
 	c.priorities, c.next = found, done.Add(min(rescanShare*done.Sub(begun), 10*time.Second))
 	return found, true, nil
 }
+
+// readCursor reads where the fleet's cursor is and, where the order is by id, which
+// row of the queue is the last one; -1 where it has none.
+func (s *Store) readCursor(ctx context.Context, l *scanCursor) (pos tables.RowPosition, last int64, err error) {
+	newest := s.tables.LastOfQueue()
+	columns, args, into := "at, id", []any{}, []any{&pos.At, &pos.ID}
+	together := !s.tables.OrderedByTime() && s.tables.OwnDB == s.tables.DB
+	if together {
+		columns, args, into = columns+", ("+newest+")", append(args, l.queue), append(into, &last)
+	}
+	found, err := s.tables.QueryRow(ctx, s.tables.OwnDB, into, "SELECT "+columns+" FROM cmsjobs_cursors WHERE name = ?",
+		append(args, l.name)...)
+	if err == nil && !found {
+		_, err = s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_cursors",
+			"name, rescan_until", "(?, "+s.tables.MillisNow()+")"), l.name)
+	}
+	if err == nil && !s.tables.OrderedByTime() && (!together || !found) {
+		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&last}, newest, l.queue)
+	}
+	if err != nil {
+		return pos, 0, fmt.Errorf("reading how far %s is claimed: %w", l.queue, err)
+	}
+	return pos, last, nil
+}
+
+// moveCursor moves the fleet's cursor, if it is still where it was.
+func (s *Store) moveCursor(ctx context.Context, q tables.Tx, m cursorMove) (moved bool, err error) {
+	if m.from == m.to {
+		return true, nil
+	}
+	statement, args := m.statement()
+	n, err := s.tables.Exec(ctx, q, statement, args...)
+	return n == 1, err
+}

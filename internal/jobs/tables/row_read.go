@@ -97,18 +97,57 @@ type CandidateQuery struct {
 	Hint  string
 	Limit int
 	Whole int // up to how many bytes payloads are read whole; 0 is oversize
+	// Cursor is read beside them, in one statement; nil: none is.
+	Cursor *Cursor
+}
+
+// Cursor is where all processes read a queue, a row of cmsjobs_cursors. What is below its
+// name is read.
+type Cursor struct {
+	Name, Queue string
+
+	Found bool // the row is there
+	Is    RowPosition
+	Last  int64 // the queue's last row, -1: it has none; 0: not read, as the order is by time
 }
 
 // Reading is the statement of ReadCandidates.
 func (s *Tables) Reading(l CandidateQuery) string {
 	t := s.Layout.Table()
 	now, whole := s.SecondsNow(), cmp.Or(l.Whole, Oversize)
-	return strings.Join([]string{"SELECT id,", t.Due.ExactText(), ",", t.Due.Seconds(), ",", t.Created.Seconds(),
+	reading := strings.Join([]string{"SELECT id,", t.Due.ExactText(), ",", t.Due.Seconds(), ",", t.Created.Seconds(),
 		", attempts,", t.Locked.Seconds(), ",", s.Layout.Columns(), ",",
 		s.Dialect.Bytes, "(", t.Payload, "), CASE WHEN", s.Dialect.Bytes, "(", t.Payload, ") <=", fmt.Sprint(whole),
-		"THEN", t.Payload, "ELSE SUBSTR(", t.Payload, ", 1,", fmt.Sprint(min(whole, Sniffed)), ") END,", now,
+		"THEN", t.Payload, "ELSE SUBSTR(", t.Payload, ", 1,", fmt.Sprint(min(whole, Sniffed)), ") END,", now, ", ''",
 		"FROM", t.Name, l.Hint, "WHERE", l.Where, "AND", t.Due.Name, "<=", t.Due.FromExpr(now),
 		"AND NOT", s.Dialect.OpensWith(t.Payload, PHPJob), l.Order, "LIMIT", fmt.Sprint(l.Limit)}, " ")
+	if l.Cursor == nil {
+		return reading
+	}
+	last := "0"
+	if !s.OrderedByTime() {
+		last = "(" + s.LastOfQueue() + ")"
+	}
+	// The cursor comes first: what is committed after it was read is behind its Last. Its
+	// columns are those of candidates, with the size -1.
+	return s.Dialect.UnionAll("SELECT id, '0', 0, "+last+", 0, NULL, '', NULL, '', 0, 0, -1, '', "+now+
+		", at FROM cmsjobs_cursors WHERE name = ?", reading)
+}
+
+// LastOfQueue selects the number of a queue's last row, -1 where it has none.
+func (s *Tables) LastOfQueue() string {
+	return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name + " WHERE queue = ?"
+}
+
+// arguments are those of Reading.
+func (s *Tables) arguments(l CandidateQuery) []any {
+	switch {
+	case l.Cursor == nil:
+		return l.Args
+	case s.OrderedByTime():
+		return append([]any{l.Cursor.Name}, l.Args...)
+	}
+	return append([]any{l.Cursor.Queue, l.Cursor.Name}, l.Args...)
 }
 
 // ReadCandidates returns due rows, and the database's now. No row is locked.
@@ -119,17 +158,22 @@ func (s *Tables) ReadCandidates(ctx context.Context, q Tx, l CandidateQuery) ([]
 	err := s.Query(ctx, q, func(r *sql.Rows) error {
 		c := new(Candidate)
 		var created sql.NullInt64
+		var at string
 		err := r.Scan(&c.ID, &c.At, &c.Due, &created, &c.Attempts, &c.Locked, &c.Status, &c.Token, &c.Name,
-			&c.Priority, &c.MaxAttempts, &c.Size, &c.Payload, &clock)
+			&c.Priority, &c.MaxAttempts, &c.Size, &c.Payload, &clock, &at)
+		if c.Size < 0 && l.Cursor != nil {
+			l.Cursor.Found, l.Cursor.Is, l.Cursor.Last = true, RowPosition{At: at, ID: c.ID}, created.Int64
+			return err
+		}
 		c.Seen = clock
 		c.Created = created.Int64
 		found = append(found, c)
 		return err
-	}, s.Reading(l), l.Args...)
+	}, s.Reading(l), s.arguments(l)...)
 	if err != nil {
 		return nil, 0, fmt.Errorf("looking for due jobs in %s: %w", s.Layout.Table().Plain, err)
 	}
-	if len(found) > 0 {
+	if clock > 0 {
 		sighted(time.Unix(clock, 0), time.Second)
 	}
 	return found, clock, nil

@@ -114,20 +114,31 @@ func (l *Listener) hear() {
 		if err != nil {
 			return // closed
 		}
-		if n == 0 {
-			continue
-		}
-		switch Message(buffer[0]) {
-		case Orders:
-			notify(l.orders)
-		case Content:
-			l.hearContent(string(buffer[1:n]))
-		case Watched:
-			notify(l.watched)
-		default:
-			l.hearJobs(string(buffer[1:n]))
+		if n > 0 {
+			l.take(Message(buffer[0]), string(buffer[1:n]))
 		}
 	}
+}
+
+// take passes a message on.
+func (l *Listener) take(m Message, about string) {
+	switch m {
+	case Orders:
+		notify(l.orders)
+	case Content:
+		l.hearContent(about)
+	case Watched:
+		notify(l.watched)
+	default:
+		l.hearJobs(about)
+	}
+}
+
+// Call tells every listener in l's folder as the function Call does, and l itself first,
+// without the way through its socket.
+func (l *Listener) Call(m Message, about string) int {
+	l.take(m, about)
+	return 1 + call(filepath.Dir(l.path), m, about, l.path)
 }
 
 // mostNamed bounds what is kept of what calls about content name.
@@ -173,7 +184,10 @@ func notify(c chan struct{}) {
 
 // Call tells every listener in dir, and forgets those that died. about is the queue of
 // the jobs, "" for any; or lines that name content. It reports how many it reached.
-func Call(dir string, m Message, about string) int {
+func Call(dir string, m Message, about string) int { return call(dir, m, about, "") }
+
+// call leaves one socket out.
+func call(dir string, m Message, about, without string) int {
 	datagram := append([]byte{byte(m)}, about...)
 	datagram = datagram[:min(len(datagram), longest)]
 	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
@@ -182,6 +196,9 @@ func Call(dir string, m Message, about string) int {
 	}
 	heard := 0
 	for _, path := range sockets {
+		if path == without {
+			continue
+		}
 		if err := send(path, datagram); err == nil {
 			heard++
 		} else if errors.Is(err, syscall.ECONNREFUSED) {

@@ -41,6 +41,39 @@ func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
 	<-a.Orders()
 }
 
+// A listener that calls hears it at once and once, as the others do.
+func TestAListenerCalls(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "w")
+	var queues []string
+	a, err := Listen(dir, func(queue string) { queues = append(queues, queue) }, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Close()
+	b, err := Listen(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.Close()
+	if n := a.Call(Jobs, "default"); n != 2 {
+		t.Errorf("%d heard, want 2", n)
+	}
+	if !slices.Equal(queues, []string{"default"}) {
+		t.Errorf("the caller heard of the queues %v before the call returned", queues)
+	}
+	<-a.Jobs()
+	<-b.Jobs()
+	a.Call(Jobs, "other")
+	<-b.Jobs()
+	Call(dir, Orders, "") // datagrams keep their order
+	<-a.Orders()
+	select {
+	case <-a.Jobs():
+		t.Errorf("the caller heard its own call again, or that of another queue: %v", queues)
+	default:
+	}
+}
+
 // A call about content may name it; each is heard once, and a flood is bounded.
 func TestCallsNameContent(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")

@@ -1,0 +1,56 @@
+package cli
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+)
+
+// Beside a change feed that works, an idle service looks for new rows every 5 s only, and
+// asks 2 statements a second at most, all of them together. Its clock enqueues nothing.
+func TestAnIdleServiceAsksLittle(t *testing.T) {
+	server := jobstest.Own(t, jobstest.MariaDB, "--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=0")
+	root := sqlx.NewDb(server.RootMySQL(t), "mysql")
+	root.MustExec("CREATE DATABASE site")
+	db := sqlx.MustOpen("mysql", server.MySQLDSN("site"))
+	t.Cleanup(func() { db.Close() })
+	if _, err := tables.CreateTables(t.Context(), db, tables.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	proxy := jobstest.NewProxy(t, server.Port)
+	dsn := strings.Replace(server.MySQLDSN("site"), fmt.Sprint(":", server.Port), fmt.Sprint(":", proxy.Port), 1)
+	call(t, nil, "--dsn="+dsn, "migrate", "up")
+	s := startService(t, "feed: {dsn: '"+server.MySQLDSN("")+"'}\nschedule: {enabled: false}\n",
+		"--dsn="+dsn)
+	for end := time.Now().Add(30 * time.Second); !strings.Contains(s.log(), `"feed.works"`); {
+		if time.Now().After(end) {
+			t.Fatalf("no feed works:\n%s", s.log())
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	time.Sleep(5 * time.Second) // what follows a start has been done
+	root.MustExec("SET GLOBAL log_output='TABLE'")
+	root.MustExec("SET GLOBAL general_log=ON")
+	const length = 30
+	before := proxy.Commands()
+	time.Sleep(length * time.Second) // what is measured
+	asked := proxy.Commands() - before
+	root.MustExec("SET GLOBAL general_log=OFF")
+	var looks int
+	if err := root.Get(&looks, "SELECT COUNT(*) FROM mysql.general_log WHERE argument LIKE "+
+		"'SELECT id, queue, CASE %'"); err != nil {
+		t.Fatal(err)
+	}
+	if asked > 2*length || asked < 1 {
+		t.Errorf("an idle service asks %.1f statements a second", float64(asked)/length)
+	}
+	if looks > length/5+2 || looks < 1 {
+		t.Errorf("beside a feed it looks for new rows %d times in %d s", looks, length)
+	}
+}
