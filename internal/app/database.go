@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -75,6 +76,17 @@ func identity(dsn config.DSN) string {
 	}
 	text, _, _ := strings.Cut(dsn.Reveal(), "?")
 	return driver + " " + text[strings.LastIndex(text, "@")+1:]
+}
+
+// TablesOf names the tables of a site, so that two sites with the same ones are found: the
+// jobs table, and the database of the service's own.
+func TablesOf(l *config.Loaded) []string {
+	d := l.Database
+	if d.DSN == "" {
+		return nil
+	}
+	return []string{"jobs " + identity(d.DSN) + " " + d.Prefix + d.JobsTable,
+		"own " + identity(cmp.Or(d.OwnDSN, d.DSN))}
 }
 
 // migrate makes our own tables where the configuration lets us.

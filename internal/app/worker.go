@@ -42,6 +42,9 @@ func (r *Services) Worker(o WorkerOptions) (w *jobs.Worker, closeIt func(), err 
 		DatabaseTrouble: database.Outage, Redact: redact.Text,
 		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
 	}
+	if r.Shared != nil {
+		c.Turn = r.Shared.Turn
+	}
 	if r.writes != nil {
 		c.Source, c.Workers = writing{r.Store, r.writes}, writing{r.Store, r.writes}
 	}

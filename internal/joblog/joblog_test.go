@@ -67,7 +67,7 @@ func TestLinesAreThoseOfTheUsualLog(t *testing.T) {
 	}
 	var out writes
 	var want strings.Builder
-	log := joblog.New(&out, usual, clock)
+	log := joblog.New(&out, usual, clock, "")
 	for range 2 { // the buffer is used again
 		log.Completed(runs)
 		for _, run := range runs {
@@ -88,7 +88,7 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, jobType, queue, uuid string, id int64, attempt int, took int64) {
 		run := ended(jobType, queue, uuid, id, attempt, time.Duration(took)%(1000*time.Hour))
 		var out bytes.Buffer
-		joblog.New(&out, usual, clock).Completed([]jobs.Settlement{run})
+		joblog.New(&out, usual, clock, "").Completed([]jobs.Settlement{run})
 		if want := slogged(t, run); out.String() != want || !json.Valid(out.Bytes()) {
 			t.Errorf("%q, want %q", out.String(), want)
 		}
@@ -98,7 +98,7 @@ func FuzzLine(f *testing.F) {
 // A large batch does not keep its memory, and lines after it are right.
 func TestALargeBatch(t *testing.T) {
 	var out bytes.Buffer
-	log := joblog.New(&out, usual, clock)
+	log := joblog.New(&out, usual, clock, "")
 	many := make([]jobs.Settlement, 10_000)
 	for i := range many {
 		many[i] = ended("mail.send", "mail", "0192a3b4-0000-7000-8000-0123456789ab", int64(i), 1, time.Millisecond)
@@ -117,7 +117,7 @@ func BenchmarkLine(b *testing.B) {
 	batch := []jobs.Settlement{run, run, run, run, run, run, run, run, run, run}
 	b.Run("here", func(b *testing.B) {
 		b.ReportAllocs()
-		log := joblog.New(io.Discard, usual, clock)
+		log := joblog.New(io.Discard, usual, clock, "")
 		for range b.N / len(batch) {
 			log.Completed(batch)
 		}

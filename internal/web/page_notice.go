@@ -26,19 +26,19 @@ func (s *Server) backUndone(c echo.Context, to, key string) error {
 const undone = "!"
 
 func (s *Server) backSaying(c echo.Context, to, text string) error {
-	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(redact.Clip(text, 900)), Path: "/admin",
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(redact.Clip(text, 900)), Path: s.cookiePath(),
 		MaxAge:   60,
 		HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
 	return c.Redirect(http.StatusSeeOther, to)
 }
 
 // takeNotice reads the notice once. Loads of a live part leave it.
-func takeNotice(c echo.Context) (string, bool) {
+func (s *Server) takeNotice(c echo.Context) (string, bool) {
 	cookie, err := c.Cookie(noticeCookie)
 	if err != nil || cookie.Value == "" || c.Request().Header.Get("HX-Request") != "" {
 		return "", false
 	}
-	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: "/admin", MaxAge: -1, HttpOnly: true,
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: s.cookiePath(), MaxAge: -1, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode})
 	text, err := url.QueryUnescape(cookie.Value)
 	if err != nil {

@@ -225,6 +225,9 @@ func (r *Request) Show(p PageView) error {
 	return r.server.write(r.Context, max(p.Status, http.StatusOK), p.Name, v)
 }
 
+// Base is the path below which browsers reach this server, "" for its root.
+func (r *Request) Base() string { return r.server.cfg.Base }
+
 // Back sends the browser to a page, with a notice there.
 func (r *Request) Back(to, key string, args ...any) error {
 	return r.server.back(r.Context, to, key, args...)
