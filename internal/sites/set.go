@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -33,7 +35,7 @@ type Set struct {
 
 	slots *turns.Slots
 	mu    sync.Mutex
-	uses  map[string]string // tables: the site that uses them
+	uses  map[string]string // what a site has for itself: which site
 }
 
 // The waits before a site is opened again.
@@ -102,18 +104,26 @@ func (s *Set) once(ctx context.Context, name string) (err error) {
 	return s.Do(ctx, r)
 }
 
-// use refuses a site whose tables another one uses: they would run each other's jobs.
+// use refuses a site that has the tables or folders of another one.
 func (s *Set) use(name string, l *config.Loaded) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	tables := app.TablesOf(l)
-	for _, t := range tables {
-		if other, used := s.uses[t]; used {
-			return sameTables(name, other)
+	owned := app.OwnedBy(l)
+	var faults config.Faults
+	for _, o := range owned {
+		f := config.Fault{Path: "sites." + name + "." + o.Key}
+		if other, used := s.uses[o.What]; used {
+			f.Problem = fmt.Sprintf("the site %s has the same: each site needs its own", other)
+			if !slices.Contains(faults, f) {
+				faults = append(faults, f)
+			}
 		}
 	}
-	for _, t := range tables {
-		s.uses[t] = name
+	if len(faults) > 0 {
+		return faults
+	}
+	for _, o := range owned {
+		s.uses[o.What] = name
 	}
 	return nil
 }
@@ -121,20 +131,10 @@ func (s *Set) use(name string, l *config.Loaded) error {
 func (s *Set) leave(name string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for t, by := range s.uses {
-		if by == name {
-			delete(s.uses, t)
-		}
-	}
+	maps.DeleteFunc(s.uses, func(_, by string) bool { return by == name })
 }
 
-func sameTables(name, other string) error {
-	return config.Faults{{Path: "sites." + name + ".database", Problem: fmt.Sprintf(
-		"the site %s has the same tables: give each site its own database, or its own database.own_dsn, prefix and "+
-			"jobs_table", other)}}
-}
-
-// Check finds sites of a configuration that have the same tables.
+// Check finds sites of a configuration that have the same tables or folders.
 func Check(all []*config.Loaded) config.Faults {
 	var faults config.Faults
 	s := Set{uses: map[string]string{}}
