@@ -67,7 +67,7 @@ func (a *commandLine) runSites(c *cobra.Command, shared *config.Loaded, do doing
 		}}
 	group, ctx := errgroup.WithContext(c.Context())
 	if shared.HTTP.Enabled && c.Name() == "run" {
-		if set.Front, err = sites.NewFront(shared, &a.Process); err != nil {
+		if set.Front, err = sites.NewFront(names, shared, &a.Process); err != nil {
 			return err
 		}
 		l, err := app.Listen(shared.HTTP)

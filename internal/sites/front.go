@@ -44,9 +44,10 @@ type open struct {
 	readiness             readiness
 }
 
-// NewFront makes the front of the sites of a configuration; it listens nowhere yet.
-func NewFront(shared *config.Loaded, p *app.Process) (*Front, error) {
-	f := &Front{names: shared.Sites, publicMetrics: shared.HTTP.Metrics, log: p.Logger(shared.Log), now: p.Now,
+// NewFront makes the front of the sites of the names; shared is what they have in common.
+// It listens nowhere yet.
+func NewFront(names []string, shared *config.Loaded, p *app.Process) (*Front, error) {
+	f := &Front{names: names, publicMetrics: shared.HTTP.Metrics, log: p.Logger(shared.Log), now: p.Now,
 		metrics: prometheus.NewRegistry(), sites: map[string]*open{}}
 	f.up = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "cmsjobs_site_up",
 		Help: "Whether the services of a site run in this process (1) or could not be started (0)."}, []string{"site"})

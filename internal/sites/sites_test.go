@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -41,6 +42,8 @@ type process struct {
 	mu      sync.Mutex
 	open    map[string]*app.Services
 	started chan string // site of a job that begins
+	running atomic.Int64
+	most    atomic.Int64 // that ran at once
 	stop    context.CancelFunc
 	ended   chan error
 }
@@ -93,7 +96,7 @@ func start(t *testing.T, yaml string) *process {
 		t.Fatal(err)
 	}
 	proc := &app.Process{Version: "test", Err: &p.log, Now: time.Now}
-	front, err := NewFront(shared, proc)
+	front, err := NewFront(shared.Sites, shared, proc)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,6 +106,10 @@ func start(t *testing.T, yaml string) *process {
 			r, err := proc.Open(ctx, l)
 			if err == nil {
 				jobs.Handle(r.Registry, test, func(ctx context.Context, _ jobs.Job, _ nothing) error {
+					now := p.running.Add(1)
+					defer p.running.Add(-1)
+					for old := p.most.Load(); now > old && !p.most.CompareAndSwap(old, now); old = p.most.Load() {
+					}
 					p.started <- l.Site
 					select {
 					case <-ctx.Done():
@@ -251,6 +258,9 @@ func TestAFloodInOneSiteDelaysTheOthersByOneJob(t *testing.T) {
 			// A first-come line of the flood's 18 waiting jobs would be 1.8 s.
 			if most, limit := flooded[len(flooded)-1], calm[len(calm)-1]+length+700*time.Millisecond; most > limit {
 				t.Errorf("beside a flood a job waited %s, want at most %s", most, limit)
+			}
+			if most := p.most.Load(); most != 2 {
+				t.Errorf("%d jobs ran at once with two slots", most)
 			}
 			counted, err := p.site(names[0]).History.Stats(t.Context())
 			if err != nil || counted.Queued < 4000 {
