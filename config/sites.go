@@ -10,7 +10,7 @@ import (
 )
 
 // SitePath is where the pages and the API of a site are below the address of
-// the process, unless the site has an address of its own.
+// the process, unless the site has its own address.
 const SitePath = "/sites/"
 
 // siteName is the form of a site's name: it stands in addresses, in the log and
@@ -95,7 +95,7 @@ func (f *yamlFile) siteSetting(key string, s setting, all []field, r *report) {
 func siteOrigin(name string) string { return " (sites." + name + ")" }
 
 // Base is the path below which the site's pages and API are: "" for the only site of
-// a process, and for one that has an address of its own.
+// a process, and for one that has its own address.
 func (l *Loaded) Base() string {
 	if l.Site == "" || l.Host() != "" {
 		return ""
@@ -104,7 +104,7 @@ func (l *Loaded) Base() string {
 }
 
 // Host is the name, and the port where it is not the usual one, by which browsers
-// reach the pages of a site that has an address of its own: http.url without a path.
+// reach the pages of a site that has its own address: http.url without a path.
 func (l *Loaded) Host() string {
 	u, err := url.Parse(l.HTTP.URL)
 	if l.Site == "" || err != nil || !l.ownURL || strings.Trim(u.Path, "/") != "" {

@@ -79,7 +79,7 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	if r.conditions != nil {
 		parts = append(parts, part{"conditions", r.conditions.Run})
 	}
-	if r.Shared != nil { // whoever runs the sites tells systemd
+	if r.Shared != nil { // the process with the sites notifies systemd
 		return parts, nil
 	}
 	// The database may be away for a day and the process is well all the same:

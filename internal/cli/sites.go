@@ -143,7 +143,7 @@ func (a *commandLine) checkConfig() error {
 			all = append(all, l)
 		case errors.As(err, &wrong):
 			for _, f := range wrong {
-				if !slices.Contains(faults, f) { // what all share is told once
+				if !slices.Contains(faults, f) { // what all share is listed once
 					faults = append(faults, f)
 				}
 			}
@@ -166,7 +166,7 @@ func (a *commandLine) checkLoaded(l *config.Loaded, err error) error {
 }
 
 // eachSite does something for each site that the command is for, one after the other;
-// what went wrong with one is told, and the next one has its turn.
+// what went wrong with one is reported, and the next one has its turn.
 func (a *commandLine) eachSite(do func(site string) error) error {
 	shared, err := a.loadSite("")
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// sitesFile configures the sites of the names, each with a database of its own.
+// sitesFile configures the sites of the names, each with its own database.
 func sitesFile(t *testing.T, names ...string) string {
 	t.Helper()
 	var text strings.Builder

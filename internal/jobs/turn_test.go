@@ -57,7 +57,7 @@ func TestAJobThatWaitsForItsTurnIsReleasedByAStop(t *testing.T) {
 			t.Fatalf("the worker ended with %v after %d runs", err, began.Load())
 		}
 	case <-time.After(time.Minute):
-		t.Fatal("the worker waits for a turn although it was told to stop")
+		t.Fatal("the worker waits for a turn although it was asked to stop")
 	}
 	var free int
 	if err := db.Get(&free, "SELECT COUNT(*) FROM jobs WHERE reserved_at IS NULL AND attempts = 0"); err != nil ||

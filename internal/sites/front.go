@@ -22,7 +22,7 @@ import (
 )
 
 // Front passes requests on to the sites: by the name in their path, or by their host
-// where a site has one of its own.
+// where a site has its own.
 type Front struct {
 	names         []string
 	publicMetrics bool

@@ -125,7 +125,7 @@ func TestASessionOfOneSiteIsNoneOfAnother(t *testing.T) {
 	}
 }
 
-// A host of its own serves that site alone, at its root; a path leads there.
+// A site's own host serves that site alone, at its root; a path leads there.
 func TestASiteWithItsOwnHost(t *testing.T) {
 	p := twoSites(t)
 	at := func(host, path string) reply {

@@ -274,14 +274,14 @@ func TestAFloodInOneSiteDelaysTheOthersByOneJob(t *testing.T) {
 // end no other; what is repaired runs without a new start.
 func TestABrokenSiteStopsNoOther(t *testing.T) {
 	good, same := database(t, jobstest.SQLite), database(t, jobstest.SQLite)
-	away, folder := filepath.Join(t.TempDir(), "away.sqlite"), filepath.Join(t.TempDir(), "gone")
+	later, folder := filepath.Join(t.TempDir(), "later.sqlite"), filepath.Join(t.TempDir(), "gone")
 	p := start(t, fmt.Sprintf(`sites:
   good: {database: {dsn: %q}}
-  away: {database: {dsn: 'sqlite:%s'}}
+  later: {database: {dsn: 'sqlite:%s'}}
   folder: {cms: {dir: %q}}
-  twin-a: {database: {dsn: %[4]q}}
-  twin-b: {database: {dsn: %[4]q}}
-`, good, away, folder, same))
+  same-a: {database: {dsn: %[4]q}}
+  same-b: {database: {dsn: %[4]q}}
+`, good, later, folder, same))
 	p.delays([]string{"good"})
 	for _, part := range []string{"there is no SQLite database", "sites.folder.cms.dir", "has the same: each site needs its own"} {
 		p.until("the log says "+part, func() bool { return strings.Contains(p.log.String(), part) })
@@ -295,7 +295,7 @@ func TestABrokenSiteStopsNoOther(t *testing.T) {
 		}
 		return n == 3
 	})
-	for path, want := range map[string]int{"/sites/good/readyz": 200, "/sites/away/readyz": 503, "/readyz": 200,
+	for path, want := range map[string]int{"/sites/good/readyz": 200, "/sites/later/readyz": 503, "/readyz": 200,
 		"/livez": 200, "/sites/never/admin": 404, "/sites/good/admin": 401, "/metrics": 404} {
 		if got := p.status(path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
@@ -305,11 +305,11 @@ func TestABrokenSiteStopsNoOther(t *testing.T) {
 	if _, err := tables.CreateTables(t.Context(), made.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := made.Exec("VACUUM INTO ?", away); err != nil {
+	if _, err := made.Exec("VACUUM INTO ?", later); err != nil {
 		t.Fatal(err)
 	}
-	p.delays([]string{"away"})
-	if got := p.status("/sites/away/livez"); got != http.StatusOK {
+	p.delays([]string{"later"})
+	if got := p.status("/sites/later/livez"); got != http.StatusOK {
 		t.Errorf("the repaired site answers %d", got)
 	}
 }
