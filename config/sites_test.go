@@ -45,7 +45,8 @@ sites:
 	a := of("shop-a", "CMSJOBS_QUEUE_CONCURRENCY=5", "CMSJOBS_QUEUE_POLL=9s")
 	if a.Queue.Concurrency != 7 || a.Queue.Poll.String() != "9s" || !strings.Contains(a.Database.DSN.Reveal(), "shop_a") ||
 		a.Base() != "/sites/shop-a" || a.HTTP.URL != "https://jobs.example/sites/shop-a" || a.Host() != "" {
-		t.Errorf("shop-a: %d %s %s, base %q, url %s", a.Queue.Concurrency, a.Queue.Poll, a.Database.DSN, a.Base(), a.HTTP.URL)
+		t.Errorf("shop-a: %d %s %s, base %q, url %s", a.Queue.Concurrency, a.Queue.Poll, a.Database.DSN, a.Base(),
+			a.HTTP.URL)
 	}
 	if a.Types["mail.send"].Timeout.String() != "1m0s" || a.Types["sitemap.generate"].Timeout.String() != "6m0s" {
 		t.Errorf("shop-a's types: %+v", a.Types)

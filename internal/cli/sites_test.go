@@ -66,11 +66,13 @@ func TestConfigAndDoctorLookAtEachSite(t *testing.T) {
 	}
 	// shop-c has the database of shop-b, and shop-d has none and a wrong key
 	last := strings.TrimSpace(string(text))[strings.LastIndex(strings.TrimSpace(string(text)), "{database"):]
-	wrong := fmt.Sprintf("%s  shop-c: %s\n  shop-d: {queue: {pol: 1s}}\n  shop-e: {cms: {dir: /nowhere/at/all}}\n", text, last)
+	wrong := fmt.Sprintf("%s  shop-c: %s\n  shop-d: {queue: {pol: 1s}}\n  shop-e: {cms: {dir: /nowhere/at/all}}\n", text,
+		last)
 	if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	want(t, call(t, nil, "-c", file, "config", "check"), 2, "sites.shop-d.queue.pol", "did you mean sites.shop-d.queue.poll")
+	want(t, call(t, nil, "-c", file, "config", "check"), 2, "sites.shop-d.queue.pol",
+		"did you mean sites.shop-d.queue.poll")
 	wrong = strings.Replace(wrong, "{queue: {pol: 1s}}", "{queue: {poll: 0s}}", 1)
 	if err := os.WriteFile(file, []byte(wrong), 0o600); err != nil {
 		t.Fatal(err)

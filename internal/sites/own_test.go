@@ -30,7 +30,8 @@ func TestSitesShareNothingThatTheyWrite(t *testing.T) {
 		{"", ", sitemap: {dir: /maps/}", ", sitemap: {dir: /maps}", "sites.b.sitemap.dir"},
 		{"storage: {s3: {bucket: x}}", "", "", ""},
 		{"storage: {s3: {bucket: x}}\nbackup: {to: [s3]}", "", "", "sites.b.storage.s3.prefix"},
-		{"storage: {s3: {bucket: x}}\nbackup: {to: [s3]}", ", storage: {s3: {prefix: a}}", ", storage: {s3: {prefix: b}}", ""},
+		{"storage: {s3: {bucket: x}}\nbackup: {to: [s3]}", ", storage: {s3: {prefix: a}}",
+			", storage: {s3: {prefix: b}}", ""},
 		{"database: {own_dsn: 'mysql://h/jobs'}", "", "", "sites.b.database"},
 	} {
 		got := load(c.top, c.a, c.b)

@@ -148,7 +148,8 @@ func TestASiteWithItsOwnHost(t *testing.T) {
 // Nobody learns the names of the sites but who has a session of them.
 func TestTheListShowsTheCallersSitesOnly(t *testing.T) {
 	p := twoSites(t)
-	for _, path := range []string{"/", "/admin", "/readyz", "/livez", "/metrics", "/sites/", "/sites/never/admin", "/none"} {
+	for _, path := range []string{"/", "/admin", "/readyz", "/livez", "/metrics", "/sites/", "/sites/never/admin",
+		"/none"} {
 		if got := p.ask(http.MethodGet, path, "", nil); strings.Contains(got.body, "shop-") {
 			t.Errorf("%s names a site to a stranger:\n%s", path, got.body)
 		}

@@ -283,7 +283,8 @@ func TestABrokenSiteStopsNoOther(t *testing.T) {
   same-b: {database: {dsn: %[4]q}}
 `, good, later, folder, same))
 	p.delays([]string{"good"})
-	for _, part := range []string{"there is no SQLite database", "sites.folder.cms.dir", "has the same: each site needs its own"} {
+	for _, part := range []string{"there is no SQLite database", "sites.folder.cms.dir",
+		"has the same: each site needs its own"} {
 		p.until("the log says "+part, func() bool { return strings.Contains(p.log.String(), part) })
 	}
 	p.until("three sites are not running", func() bool {
@@ -355,6 +356,7 @@ func TestTenIdleSitesCostLittle(t *testing.T) {
 	connections := float64(figure("Threads_connected")-1) / 10
 	t.Logf("a site: %.1f statements a second, %.1f connections", rate, connections)
 	if rate > 8 || connections > 8 {
-		t.Errorf("an idle site costs %.1f statements a second and %.1f connections, want 8 at most of each", rate, connections)
+		t.Errorf("an idle site costs %.1f statements a second and %.1f connections, want 8 at most of each", rate,
+			connections)
 	}
 }
