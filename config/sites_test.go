@@ -45,8 +45,8 @@ sites:
 	a := of("shop-a", "CMSJOBS_QUEUE_CONCURRENCY=5", "CMSJOBS_QUEUE_POLL=9s")
 	if a.Queue.Concurrency != 7 || a.Queue.Poll.String() != "9s" || !strings.Contains(a.Database.DSN.Reveal(), "shop_a") ||
 		a.Base() != "/sites/shop-a" || a.HTTP.URL != "https://jobs.example/sites/shop-a" || a.Host() != "" {
-		t.Errorf("shop-a: %d %s %s, base %q, url %s", a.Queue.Concurrency, a.Queue.Poll, a.Database.DSN, a.Base(),
-			a.HTTP.URL)
+		t.Errorf("shop-a: %d %s %s, base %q, url %s", a.Queue.Concurrency, a.Queue.Poll,
+			a.Database.DSN, a.Base(), a.HTTP.URL)
 	}
 	if a.Types["mail.send"].Timeout.String() != "1m0s" || a.Types["sitemap.generate"].Timeout.String() != "6m0s" {
 		t.Errorf("shop-a's types: %+v", a.Types)
@@ -58,7 +58,8 @@ sites:
 	if c := of("shop-c"); c.Base() != "/sites/shop-c" || c.Queue.Concurrency != 3 {
 		t.Errorf("shop-c, which says nothing: base %q, concurrency %d", c.Base(), c.Queue.Concurrency)
 	}
-	flag := load(t, Sources{File: file, Site: "shop-a", Flags: []Flag{{Path: "queue.concurrency", Value: "9", Name: "-n"}}})
+	flag := load(t, Sources{File: file, Site: "shop-a", Flags: []Flag{
+		{Path: "queue.concurrency", Value: "9", Name: "-n"}}})
 	if flag.Queue.Concurrency != 9 {
 		t.Errorf("a flag gives %d, want 9", flag.Queue.Concurrency)
 	}
