@@ -31,6 +31,7 @@ type Config struct {
 	Telemetry  Telemetry          `koanf:"telemetry"`
 	Conditions Conditions         `koanf:"conditions"`
 	Log        Log                `koanf:"log"`
+	Process    Process            `koanf:"process"`
 }
 
 // Default is the configuration where nobody says anything.
@@ -62,6 +63,7 @@ func Default() Config {
 		Telemetry:  defaultTelemetry(),
 		Conditions: defaultConditions(),
 		Log:        Log{Level: "info", Format: "auto", Jobs: "all"},
+		Process:    defaultProcess(),
 	}
 }
 
@@ -95,6 +97,7 @@ func (c *Config) check(r *report) {
 	r.oneOf("log/level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log/format", c.Log.Format, "auto", "text", "json")
 	r.oneOf("log/jobs", c.Log.Jobs, "all", "failed", "none")
+	c.Process.check(r)
 }
 
 // Log says how the service writes its own log, on standard error.

@@ -110,18 +110,22 @@ func pollFirstBelow(longest, origin string) []setting {
 }
 
 // fromFile reads the YAML file. Keys that nobody knows are faults.
-func fromFile(path string, all []field, r *report) ([]setting, error) {
+func fromFile(path string, all []field, r *report) (yamlFile, error) {
+	var read yamlFile
 	k := koanf.New(slash)
 	if err := k.Load(file.Provider(path), yaml.Parser()); err != nil {
 		if errors.Is(err, os.ErrNotExist) {
-			return nil, fmt.Errorf("there is no configuration file %s: name another with --config, or start with "+
+			return read, fmt.Errorf("there is no configuration file %s: name another with --config, or start with "+
 				"config.example.yaml", path)
 		}
-		return nil, fmt.Errorf("reading %s: %w", path, err)
+		return read, fmt.Errorf("reading %s: %w", path, err)
 	}
-	var layer []setting
 	for _, key := range slices.Sorted(keysOf(k)) {
 		value := k.Get(key)
+		if key == "sites" || strings.HasPrefix(key, "sites"+slash) {
+			read.siteSetting(key, setting{key, value, "file " + path}, all, r)
+			continue
+		}
 		if value == nil {
 			continue // "key:" with nothing behind it says nothing
 		}
@@ -131,10 +135,10 @@ func fromFile(path string, all []field, r *report) ([]setting, error) {
 			continue
 		}
 		if !emptySection(all, key, value) {
-			layer = append(layer, setting{key, value, "file " + path})
+			read.shared = append(read.shared, setting{key, value, "file " + path})
 		}
 	}
-	return layer, nil
+	return read, nil
 }
 
 func keysOf(k *koanf.Koanf) func(func(string) bool) {

@@ -38,6 +38,9 @@ type Sources struct {
 	Environ []string
 	// Flags win over everything.
 	Flags []Flag
+	// Site is which of the sites the configuration is for; "" is what all share, or the
+	// only site of a file without sites.
+	Site string
 }
 
 // Environment is the process's environment, for Sources.
@@ -51,40 +54,53 @@ func NoColor() bool { return os.Getenv("NO_COLOR") != "" }
 type Loaded struct {
 	Config
 	// File that was read; "" when there is none.
-	File    string
+	File string
+	// Site is the name of the site that this is the configuration of; "" is what all
+	// sites share, or the only site of a file without sites.
+	Site string
+	// Sites are the names of all sites of the file.
+	Sites   []string
 	origins map[string]string
+	ownURL  bool // the site says http.url for itself
 }
 
 // Load reads and checks the whole configuration. The error, where it is
-// Faults, names all that is wrong.
+// Faults, names all that is wrong. What a site says for itself wins over what is
+// said for all sites, wherever that stands; flags win over both.
 func Load(s Sources) (*Loaded, error) {
 	all := schema()
-	r := &report{origins: map[string]string{}}
+	r := &report{origins: map[string]string{}, site: s.Site}
 	k := koanf.New(slash)
-	l := &Loaded{Config: Default(), origins: r.origins}
+	l := &Loaded{Config: Default(), origins: r.origins, Site: s.Site}
 
 	flags := fromFlags(s.Flags, all, r)
 	own := ownEnvironment(s.Environ, all, r)
 	specified := specifiedEnvironment(s.Environ)
-	var yaml []setting
+	var yaml yamlFile
 	var err error
 	if l.File = fileOf(s); l.File != "" {
 		if yaml, err = fromFile(l.File, all, r); err != nil {
 			return nil, err
 		}
 	}
+	l.Sites = yaml.names()
+	site, err := yaml.siteOf(s.Site)
+	if err != nil {
+		return nil, err
+	}
 	var dotenv []setting
-	if dir := lastOf("cms/dir", yaml, specified, own, flags); dir != "" {
+	if dir := lastOf("cms/dir", yaml.shared, specified, own, site, flags); dir != "" {
 		if dotenv, err = fromDotenv(dir); err != nil {
-			return nil, fmt.Errorf("%w; fix %s or leave --cms out", err, filepath.Join(dir, ".env"))
+			return nil, dotenvFault(err, filepath.Join(dir, ".env"), s.Site)
 		}
 	}
-	for _, layer := range [][]setting{dotenv, yaml, specified, own, flags} {
+	for _, layer := range [][]setting{dotenv, yaml.shared, specified, own, site, flags} {
 		if err := merge(k, layer, r.origins); err != nil {
 			return nil, fmt.Errorf("merging the configuration: %w", err)
 		}
 	}
 	l.fill(k, all, r)
+	l.siteURL(site)
 	l.Config.check(r)
 	if len(r.faults) > 0 {
 		return l, r.faults

@@ -47,10 +47,11 @@ func (f Faults) Error() string {
 type report struct {
 	faults  Faults
 	origins map[string]string
+	site    string // whose configuration it is
 }
 
 func (r *report) add(path, format string, args ...any) {
-	f := Fault{Path: dotted(path), Problem: fmt.Sprintf(format, args...), Origin: originOf(r.origins, path)}
+	f := Fault{Path: r.pathOf(path), Problem: fmt.Sprintf(format, args...), Origin: originOf(r.origins, path)}
 	if !slices.Contains(r.faults, f) {
 		r.faults = append(r.faults, f)
 	}

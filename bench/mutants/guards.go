@@ -30,7 +30,7 @@ const (
 	pages  = "./internal/web"
 )
 
-var guards = slices.Concat(guardsOfRights, guardsOfPHP, []guard{
+var guards = slices.Concat(guardsOfRights, guardsOfPHP, guardsOfSites, []guard{
 	{
 		promise: "P1",
 		name:    "a claim whose answer was lost is released",

@@ -1,11 +1,13 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -75,6 +77,38 @@ func identity(dsn config.DSN) string {
 	}
 	text, _, _ := strings.Cut(dsn.Reveal(), "?")
 	return driver + " " + text[strings.LastIndex(text, "@")+1:]
+}
+
+// Owned is something that one site has for itself: two sites with the same would run
+// each other's jobs or delete each other's files.
+type Owned struct {
+	Key  string // the setting that names it: database, backup.dir
+	What string // which one it is, without secrets
+}
+
+// OwnedBy lists what a site has for itself.
+func OwnedBy(l *config.Loaded) []Owned {
+	d, bucket := l.Database, l.Storage.S3
+	var list []Owned
+	if d.DSN != "" {
+		list = append(list, Owned{"database", "jobs " + identity(d.DSN) + " " + d.Prefix + d.JobsTable},
+			Owned{"database", "own " + identity(cmp.Or(d.OwnDSN, d.DSN))})
+	}
+	for key, dir := range map[string]string{"cms.dir": l.CMS.Dir, "backup.dir": l.Backup.Dir,
+		"sitemap.dir": l.Sitemap.Dir} {
+		if dir == "" {
+			continue
+		}
+		if absolute, err := filepath.Abs(dir); err == nil {
+			dir = absolute
+		}
+		list = append(list, Owned{key, key + " " + dir})
+	}
+	if slices.Contains(l.Backup.To, "s3") && bucket.Bucket != "" {
+		list = append(list, Owned{"storage.s3.prefix", strings.Join([]string{"bucket", bucket.Endpoint, bucket.Bucket,
+			strings.Trim(bucket.Prefix, "/")}, " ")})
+	}
+	return list
 }
 
 // migrate makes our own tables where the configuration lets us.

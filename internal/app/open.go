@@ -28,8 +28,8 @@ import (
 
 // Open connects the services that every command with a database needs.
 func (p *Process) Open(ctx context.Context, l *config.Loaded) (*Services, error) {
-	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.Logger(l.Log), Now: p.Now,
-		completedLog: p.completedLog(l.Log)}
+	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.LogOf(l), Now: p.Now,
+		completedLog: p.completedLog(l)}
 	for _, step := range []func(context.Context) error{r.OpenDatabases, r.migrate, r.openSite, r.openKinds,
 		r.openStore} {
 		if err := step(ctx); err != nil {
@@ -42,7 +42,7 @@ func (p *Process) Open(ctx context.Context, l *config.Loaded) (*Services, error)
 // Look opens the databases and the site only: nothing is changed, and our tables
 // may be missing.
 func (p *Process) Look(ctx context.Context, l *config.Loaded) (*Services, error) {
-	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.Logger(l.Log), Now: p.Now}
+	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.LogOf(l), Now: p.Now}
 	for _, step := range []func(context.Context) error{r.OpenDatabases, r.openSite} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.Close())
@@ -62,8 +62,7 @@ func (p *Process) OpenWaiting(ctx context.Context, l *config.Loaded) (*Services,
 			return r, err
 		}
 		if wait == startWaitLeast {
-			log := p.Logger(l.Log)
-			log.Warn("database unreachable; waiting for it", "event", "database.start_wait",
+			p.LogOf(l).Warn("database unreachable; waiting for it", "event", "database.start_wait",
 				"at_most", l.Database.StartWait, "error", err)
 		}
 		select {

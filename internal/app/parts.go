@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 	"time"
@@ -78,6 +79,9 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	if r.conditions != nil {
 		parts = append(parts, part{"conditions", r.conditions.Run})
 	}
+	if r.Shared != nil { // the process with the sites notifies systemd
+		return parts, nil
+	}
 	// The database may be away for a day and the process is well all the same:
 	// the watchdog is for a process that hangs.
 	return append(parts, part{"systemd", func(ctx context.Context) error {
@@ -134,7 +138,10 @@ func (r *Services) web(collector *analytics.Collector) (part, error) {
 	if err != nil {
 		return part{}, err
 	}
-	l, err := r.listen()
+	if r.Shared != nil {
+		return part{"web", func(ctx context.Context) error { return r.Shared.Serve(ctx, server) }}, nil
+	}
+	l, err := Listen(r.Config.HTTP)
 	if err != nil {
 		return part{}, err
 	}
@@ -143,17 +150,27 @@ func (r *Services) web(collector *analytics.Collector) (part, error) {
 
 // serve answers HTTP, or HTTPS where a certificate is configured.
 func (r *Services) serve(ctx context.Context, server *web.Server, l net.Listener) error {
+	l, err := Secured(l, r.Config.HTTP, r.Log)
+	if err != nil {
+		return err
+	}
+	return server.Serve(ctx, l)
+}
+
+// Secured makes l a listener of TLS where a certificate is configured, and logs the
+// address of the admin page.
+func Secured(l net.Listener, c config.HTTP, log *slog.Logger) (net.Listener, error) {
 	scheme := "http"
-	if c := r.Config.HTTP; c.TLSCert != "" {
+	if c.TLSCert != "" {
 		pair, err := tls.LoadX509KeyPair(c.TLSCert, c.TLSKey)
 		if err != nil {
-			return errors.Join(UsageError{Err: fmt.Errorf("http.tls_cert: %w", err)}, l.Close())
+			return nil, errors.Join(UsageError{Err: fmt.Errorf("http.tls_cert: %w", err)}, l.Close())
 		}
 		l, scheme = tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12,
 			NextProtos: []string{"h2", "http/1.1"}}), "https"
 	}
-	r.Log.Info("admin page", "event", "web.started", "url", scheme+"://"+l.Addr().String()+"/")
-	return server.Serve(ctx, l)
+	log.Info("admin page", "event", "web.started", "url", scheme+"://"+l.Addr().String()+"/")
+	return l, nil
 }
 
 // errEnded says that a part ended by itself and in order; the others follow.

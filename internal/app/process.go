@@ -46,15 +46,25 @@ func jsonHandler(level slog.Level) func(io.Writer) slog.Handler {
 	}
 }
 
+// LogOf is the log of one site: each line names it, where there are several.
+func (p *Process) LogOf(l *config.Loaded) *slog.Logger {
+	log := p.Logger(l.Log)
+	if l.Site != "" {
+		log = log.With("site", l.Site)
+	}
+	return log
+}
+
 // completedLog writes the lines of completed jobs; nil where the usual log does.
-func (p *Process) completedLog(c config.Log) func([]jobs.Settlement) {
+func (p *Process) completedLog(l *config.Loaded) func([]jobs.Settlement) {
+	c := l.Log
 	switch {
 	case !p.logsJSON(c):
 		return nil
 	case logLevel(c) > slog.LevelInfo:
 		return func([]jobs.Settlement) {}
 	}
-	return joblog.New(&p.lines, jsonHandler(slog.LevelInfo), p.Now).Completed
+	return joblog.New(&p.lines, jsonHandler(slog.LevelInfo), p.Now, l.Site).Completed
 }
 
 // lineWriter writes what several loggers bring, one call after the other.

@@ -1,7 +1,9 @@
 package app
 
 import (
+	"context"
 	"log/slog"
+	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -30,6 +32,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/php"
 	"github.com/cmsjobs/cmsjobs/internal/remote"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
+	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 )
 
@@ -64,6 +67,8 @@ type Services struct {
 	tracer       *trace.Tracer // nil: nobody collects traces
 	Activity     *activity.Log // nil: a command, whose actions its caller knows
 	Handlers     handlerSet
+	// Shared is what the sites of this process have together; nil: it has one.
+	Shared *Shared
 	// conditions is nil for commands; writes is what this process wrote lately.
 	conditions *conditions.Evaluator
 	writes     *conditions.Writes
@@ -71,6 +76,17 @@ type Services struct {
 	poolsInfo  jobs.WorkerInfo           // the worker that they belong to
 	rang       atomic.Pointer[time.Time] // the scheduler's last ring
 	garbage    memory.Collector
+}
+
+// Shared is what the sites of one process have together: the slots of its jobs, its
+// port, and what the service manager hears.
+type Shared struct {
+	// Turn waits for a slot of the process (jobs.Config.Turn).
+	Turn func(context.Context) (done func(), err error)
+	// Serve answers the requests for the site until ctx ends.
+	Serve func(ctx context.Context, server *web.Server) error
+	// Sites lists the sites that a request has a session of.
+	Sites func(*http.Request) []web.SiteLink
 }
 
 // handlerSet are the handlers that commands and pages call besides their jobs.

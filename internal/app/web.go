@@ -62,7 +62,7 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	if !r.Config.Queue.Enabled {
 		ports.Inline = orderedExecutor{r, jobpages.NewInline(r.Registry, r.Now)}
 	}
-	return web.New(web.Config{
+	set := web.Config{
 		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.History, History: r.History, Gate: gate,
 		Settings: r.settings, Metrics: r.Metrics.Registry, Unavailable: database.Outage,
 		Features:    feature.All(ports),
@@ -72,7 +72,12 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 		Rate:            c.Rate,
 		ShortenVisitors: r.Config.Analytics.LogAddress == "shorten", Mount: r.mounts(collector), Version: r.Version,
 		Now: r.Now, Log: r.Log,
-	})
+		Base: r.Config.Base(),
+	}
+	if r.Shared != nil {
+		set.Sites = r.Shared.Sites
+	}
+	return web.New(set)
 }
 
 // orderedExecutor writes the orders of internal jobs before it runs them.
@@ -200,12 +205,12 @@ func (r *Services) ports(cache *answers.Cache) feature.Ports {
 	return p
 }
 
-// listen opens the port of the configuration.
-func (r *Services) listen() (net.Listener, error) {
-	l, err := net.Listen("tcp", r.Config.HTTP.Listen)
+// Listen opens the port of the configuration.
+func Listen(c config.HTTP) (net.Listener, error) {
+	l, err := net.Listen("tcp", c.Listen)
 	if err != nil {
 		return nil, fmt.Errorf("opening %s: %w: another program has the port, or it is not ours to open; change "+
-			"http.listen", r.Config.HTTP.Listen, err)
+			"http.listen", c.Listen, err)
 	}
 	return l, nil
 }

@@ -52,6 +52,9 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 	if r.pools != nil {
 		c.PHP, c.Info = r.pools, r.poolsInfo
 	}
+	if r.Shared != nil {
+		c.Turn = r.Shared.Turn
+	}
 	if r.writes != nil {
 		c.Source, c.Workers = writing{r.Store, r.writes}, writing{r.Store, r.writes}
 	}

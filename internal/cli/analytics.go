@@ -107,7 +107,7 @@ func (a *commandLine) analyticsProcessCommand() *cobra.Command {
 }
 
 func (a *commandLine) analyticsReportCommand() *cobra.Command {
-	var span, format, out, site string
+	var span, format, out, host string
 	var limit int
 	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON",
 		Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html\n  cmsjobs " +
@@ -119,7 +119,7 @@ func (a *commandLine) analyticsReportCommand() *cobra.Command {
 			}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				report, err := r.Handlers.Analytics.Report(ctx, analytics.ReportQuery{
-					Since: days.Start, Until: days.End, Site: site, Limit: limit})
+					Since: days.Start, Until: days.End, Site: host, Limit: limit})
 				if err != nil {
 					return err
 				}
@@ -129,7 +129,7 @@ func (a *commandLine) analyticsReportCommand() *cobra.Command {
 	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31, 2026-01-31, 2026-W05, 2026-01 or 2026")
 	c.Flags().StringVar(&format, "format", "html", "html, csv or json")
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
-	c.Flags().StringVar(&site, "site", "", "only this host")
+	c.Flags().StringVar(&host, "host", "", "only this host")
 	limitFlag(c, &limit, 20, "entries of each list")
 	_ = c.MarkFlagRequired("range") // the flag is there
 	return c

@@ -26,9 +26,9 @@ type commandLine struct {
 	environ []string
 
 	global struct {
-		file, cms, dsn, logLevel string
-		set                      []string
-		json                     bool
+		file, site, cms, dsn, logLevel string
+		set                            []string
+		json                           bool
 	}
 	strict   bool // --strict of doctor
 	unmasked bool // --unmasked of what shows jobs
@@ -55,11 +55,15 @@ const stopTail = 950 * time.Millisecond
 
 // stopBy sets the deadline from the configuration.
 func (a *commandLine) stopBy(r *app.Services) {
-	a.deadline.Store(&deadline{r.Config.Queue.Grace, func() {
-		r.Log.Warn("process ends at its deadline while a part of it still waits for an answer",
+	a.deadline.Store(a.endingAfter(r.Config.Queue.Grace, r.Log.Warn))
+}
+
+func (a *commandLine) endingAfter(grace time.Duration, warn func(string, ...any)) *deadline {
+	return &deadline{grace, func() {
+		warn("process ends at its deadline while a part of it still waits for an answer",
 			"event", "service.deadline")
 		os.Exit(0)
-	}})
+	}}
 }
 
 // countDown ends the process after the grace period and stopTail; with again

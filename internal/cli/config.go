@@ -37,7 +37,7 @@ func (a *commandLine) configShowCommand() *cobra.Command {
 		Example: "  cmsjobs --cms /var/www/site config show\n  cmsjobs config show --all --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			l, err := a.load()
+			l, err := a.loadSite(a.global.site)
 			if l == nil {
 				return err
 			}
@@ -66,11 +66,7 @@ func (a *commandLine) configCheckCommand() *cobra.Command {
 		Example: "  cmsjobs --config cmsjobs.yaml config check",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			l, err := a.load()
-			err = checkFiles(l, err)
-			if err == nil {
-				err = a.CheckTypes(l)
-			}
+			err := a.checkConfig()
 			var faults config.Faults
 			if errors.As(err, &faults) && a.global.json {
 				return errors.Join(a.printJSON(map[string]any{"ok": false, "faults": faults}), err)
@@ -87,8 +83,22 @@ func (a *commandLine) configCheckCommand() *cobra.Command {
 	}
 }
 
-// load reads the configuration with the words of the command line on top.
+// load reads the configuration of the site that the command is for, with the words of
+// the command line on top.
 func (a *commandLine) load(more ...config.Flag) (*config.Loaded, error) {
+	l, err := a.loadSite(a.global.site, more...)
+	switch {
+	case l == nil || a.global.site != "" || len(l.Sites) == 0:
+		return l, err
+	case len(l.Sites) == 1:
+		return a.loadSite(l.Sites[0], more...)
+	}
+	return nil, errors.Join(err, app.Usagef("the configuration has several sites: name one with --site: %s",
+		strings.Join(l.Sites, ", ")))
+}
+
+// loadSite reads the configuration of one site; "" is what all share.
+func (a *commandLine) loadSite(site string, more ...config.Flag) (*config.Loaded, error) {
 	var flags []config.Flag
 	for _, pair := range a.global.set {
 		path, value, ok := strings.Cut(pair, "=")
@@ -106,7 +116,8 @@ func (a *commandLine) load(more ...config.Flag) (*config.Loaded, error) {
 			flags = append(flags, f)
 		}
 	}
-	l, err := config.Load(config.Sources{File: a.global.file, Environ: a.environ, Flags: append(flags, more...)})
+	l, err := config.Load(config.Sources{File: a.global.file, Environ: a.environ, Flags: append(flags, more...),
+		Site: site})
 	var faults config.Faults
 	if err != nil && !errors.As(err, &faults) {
 		err = app.UsageError{Err: err}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
@@ -35,25 +36,46 @@ configuration has faults · 3 database not usable`,
 		Example: "  cmsjobs --cms /var/www/site doctor\n  cmsjobs doctor --json\n  cmsjobs doctor --strict",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := a.load()
-			if err != nil {
+			var told []siteFindings
+			err := a.eachSite(func(site string) error {
+				found, err := a.examineSite(c.Context(), site)
+				told = append(told, siteFindings{site, found})
 				return err
-			}
-			r, err := a.Open(c.Context(), l)
-			if err != nil {
-				f := doctor.Finding{Check: "database", Status: doctor.Fail, What: err.Error(),
-					Fix: "fix what the message says, then run cmsjobs doctor again"}
-				return errors.Join(a.printFindings([]doctor.Finding{f}), err)
-			}
-			defer a.closing(r)
-			return a.examine(c.Context(), r)
+			})
+			return errors.Join(a.printJSONOf(told), err)
 		},
 	}
 	command.Flags().BoolVar(&a.strict, "strict", false, "warnings make the exit code 1, too")
 	return command
 }
 
-func (a *commandLine) examine(ctx context.Context, r *app.Services) error {
+// siteFindings are those of one site; its name is "" where there is one.
+type siteFindings struct {
+	Site     string           `json:"site"`
+	Findings []doctor.Finding `json:"findings"`
+}
+
+// examineSite opens a site, "" for the only one, and examines it. It prints what it finds
+// for people at once.
+func (a *commandLine) examineSite(ctx context.Context, site string) ([]doctor.Finding, error) {
+	if site != "" && !a.global.json {
+		fmt.Fprintf(a.out, "site %s\n", site)
+	}
+	l, err := a.loadSite(site)
+	if err != nil {
+		return nil, err
+	}
+	r, err := a.Open(ctx, l)
+	if err != nil {
+		f := []doctor.Finding{{Check: "database", Status: doctor.Fail, What: err.Error(),
+			Fix: "fix what the message says, then run cmsjobs doctor again"}}
+		return f, errors.Join(a.printFindings(f), err)
+	}
+	defer a.closing(r)
+	return a.examine(ctx, r)
+}
+
+func (a *commandLine) examine(ctx context.Context, r *app.Services) ([]doctor.Finding, error) {
 	all := doctor.Run(ctx, r)
 	bad := 0
 	for _, f := range all {
@@ -62,17 +84,29 @@ func (a *commandLine) examine(ctx context.Context, r *app.Services) error {
 		}
 	}
 	if err := a.printFindings(all); err != nil {
-		return err
+		return all, err
 	}
 	if bad > 0 {
-		return fmt.Errorf("doctor: %s", display.Plural(bad, "finding needs", "findings need")+" action")
+		return all, fmt.Errorf("doctor: %s", display.Plural(bad, "finding needs", "findings need")+" action")
 	}
-	return nil
+	return all, nil
 }
 
+// printJSONOf prints the findings of all sites as one document.
+func (a *commandLine) printJSONOf(told []siteFindings) error {
+	switch {
+	case !a.global.json, len(told) == 0, len(told) == 1 && told[0].Findings == nil:
+		return nil
+	case len(told) == 1 && told[0].Site == "":
+		return a.printJSON(told[0].Findings)
+	}
+	return a.printJSON(told)
+}
+
+// printFindings prints findings for people.
 func (a *commandLine) printFindings(all []doctor.Finding) error {
 	if a.global.json {
-		return a.printJSON(all)
+		return nil
 	}
 	for _, f := range all {
 		if _, err := fmt.Fprintf(a.out, "%-4s  %-14s %s\n", f.Status, f.Check, display.Printable(f.What)); err != nil {
@@ -98,7 +132,7 @@ Exit codes: 0 ready · 1 not ready`,
 		Example: "  cmsjobs health\n  cmsjobs health --check no_worker,no_backup",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			l, err := a.load()
+			l, err := a.loadSite(a.global.site)
 			if err != nil {
 				return err
 			}
@@ -109,7 +143,7 @@ Exit codes: 0 ready · 1 not ready`,
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), 4*time.Second)
 			defer cancel()
-			return a.askReady(ctx, l.HTTP.Listen, l.HTTP.TLSCert != "", checks)
+			return a.askReady(ctx, l, checks)
 		},
 	}
 	command.Flags().StringSliceVar(&checks, "check", nil, "ask for these conditions alone")
@@ -141,7 +175,8 @@ func (a *commandLine) healthByItself(ctx context.Context, r *app.Services, check
 }
 
 // askReady asks the service on this host.
-func (a *commandLine) askReady(ctx context.Context, listen string, secure bool, checks []string) error {
+func (a *commandLine) askReady(ctx context.Context, l *config.Loaded, checks []string) error {
+	listen, secure, base := l.HTTP.Listen, l.HTTP.TLSCert != "", l.Base()
 	host, port, err := net.SplitHostPort(listen)
 	if err != nil {
 		return err
@@ -156,10 +191,14 @@ func (a *commandLine) askReady(ctx context.Context, listen string, secure bool, 
 		}
 		return conn.Close()
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/readyz?"+
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+base+
+		"/readyz?"+
 		url.Values{"check": {strings.Join(checks, ",")}}.Encode(), nil)
 	if err != nil {
 		return err
+	}
+	if own := l.Host(); own != "" {
+		request.Host = own
 	}
 	answer, err := http.DefaultClient.Do(request)
 	if err != nil {

@@ -52,6 +52,7 @@ them and shows their results. It reads the CMS's .env when --cms names its folde
 	flags := root.PersistentFlags()
 	flags.StringVarP(&a.global.file, "config", "c", "", "YAML file with the configuration (default ./cmsjobs.yaml or "+
 		"/etc/cmsjobs/config.yaml)")
+	flags.StringVar(&a.global.site, "site", "", "which of the sites of the configuration (sites)")
 	flags.StringVar(&a.global.cms, "cms", "", "the CMS's folder; its .env names the database and more")
 	flags.StringVar(&a.global.dsn, "dsn", "", "the database, for example mysql://user@host/name (a password is "+
 		"better kept in the environment)")

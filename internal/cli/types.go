@@ -290,6 +290,7 @@ func (a *commandLine) completeFlags(c *cobra.Command) {
 		},
 		"queue": a.completeQueues(),
 		"set":   a.completeSettings,
+		"site":  a.completeSites,
 		"log-level": func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 			return []string{"debug", "info", "warn", "error"}, cobra.ShellCompDirectiveNoFileComp
 		},

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"context"
+
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
@@ -41,6 +43,13 @@ the latest. A second signal ends the grace period at once.
 			"--stop-when-empty",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			shared, err := a.loadSite("", changed(c, workFlags)...)
+			if err != nil {
+				return err
+			}
+			if len(shared.Sites) > 0 && !o.Once && !o.StopWhenEmpty {
+				return a.runSites(c, shared, a.workOf(o))
+			}
 			open := a.openService
 			if o.Once || o.StopWhenEmpty { // anyone who starts these starts them again
 				open = a.openConfigured
@@ -51,23 +60,28 @@ the latest. A second signal ends the grace period at once.
 			}
 			defer a.closing(r)
 			a.stopBy(r)
-			r.OpenTracer()
-			r.Activity = r.NewActivity()
-			o.Ended = r.TraceRun
-			if r.Config.Conditions.Enabled && !o.Once && !o.StopWhenEmpty {
-				if err := r.WatchConditions([]string{"worker"}); err != nil {
-					return err
-				}
-			}
-			return r.Tracing(c.Context(), func() error {
-				return r.ConditionsBeside(c.Context(), func() error { return r.Work(c.Context(), o, a.onAbort) })
-			})
+			return workOn(c.Context(), r, o, a.onAbort)
 		},
 	}
 	addWorkFlags(c)
 	c.Flags().BoolVar(&o.Once, "once", false, "run one job, if there is one, and stop")
 	c.Flags().BoolVar(&o.StopWhenEmpty, "stop-when-empty", false, "stop when nothing is due")
 	return c
+}
+
+// workOn runs the worker of one site.
+func workOn(ctx context.Context, r *app.Services, o app.WorkerOptions, onAbort func(func())) error {
+	r.OpenTracer()
+	r.Activity = r.NewActivity()
+	o.Ended = r.TraceRun
+	if r.Config.Conditions.Enabled && !o.Once && !o.StopWhenEmpty {
+		if err := r.WatchConditions([]string{"worker"}); err != nil {
+			return err
+		}
+	}
+	return r.Tracing(ctx, func() error {
+		return r.ConditionsBeside(ctx, func() error { return r.Work(ctx, o, onAbort) })
+	})
 }
 
 // onAbort keeps what the second signal does.
@@ -79,11 +93,19 @@ func (a *commandLine) runCommand() *cobra.Command {
 		Short: "Run everything in one process: worker, scheduler, web",
 		Long: `Runs the parts that the configuration enables in one process: the worker (queue.worker), the
 scheduler (schedule.enabled) and the web (http.enabled). TERM or INT stops all of them gracefully.
+With sites in the configuration it runs all of them, or the one that --site names.
 
 ` + exitHelp,
 		Example: "  cmsjobs --cms /var/www/site run\n  cmsjobs --cms /var/www/site run -n 4",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			shared, err := a.loadSite("", changed(c, workFlags)...)
+			if err != nil {
+				return err
+			}
+			if len(shared.Sites) > 0 {
+				return a.runSites(c, shared, a.partsOf)
+			}
 			r, err := a.openService(c.Context(), changed(c, workFlags)...)
 			if err != nil {
 				return a.abortedBeforeStart(c.Context(), err)

@@ -19,6 +19,7 @@ type Writer struct {
 	out  io.Writer
 	now  func() time.Time
 	slow slog.Handler // writes to lines
+	site string       // the attribute that names it, as JSON; "" is none
 
 	mu    sync.Mutex
 	lines bytes.Buffer
@@ -26,10 +27,15 @@ type Writer struct {
 
 // New returns a Writer to out, which must take lines from several goroutines.
 // handler makes the handler of the usual log; it writes the few lines whose
-// texts need a look for secrets or an escape.
-func New(out io.Writer, handler func(io.Writer) slog.Handler, now func() time.Time) *Writer {
+// texts need a look for secrets or an escape. site is a plain word that each line names;
+// "" where there is one site.
+func New(out io.Writer, handler func(io.Writer) slog.Handler, now func() time.Time, site string) *Writer {
 	w := &Writer{out: out, now: now}
 	w.slow = handler(&w.lines)
+	if site != "" {
+		w.slow = w.slow.WithAttrs([]slog.Attr{slog.String("site", site)})
+		w.site = `"site":` + strconv.Quote(site) + `,`
+	}
 	return w
 }
 
@@ -60,7 +66,8 @@ func (w *Writer) line(now time.Time, stamp []byte, run *jobs.Settlement) {
 	}
 	to := w.lines.AvailableBuffer()
 	to = append(append(to, `{"time":"`...), stamp...)
-	to = append(to, `","level":"INFO","msg":"`+jobs.CompletedMessage+`","type":"`...)
+	to = append(to, `","level":"INFO","msg":"`+jobs.CompletedMessage+`",`...)
+	to = append(append(to, w.site...), `"type":"`...)
 	to = append(append(to, job.Type...), `","id":`...)
 	to = append(strconv.AppendInt(to, job.ID, 10), `,"uuid":"`...)
 	to = append(append(to, job.UUID...), `","queue":"`...)

@@ -37,11 +37,21 @@ func ended(jobType, queue, uuid string, id int64, attempt int, took time.Duratio
 // slogged is the line that the usual log writes of a run.
 func slogged(t *testing.T, run jobs.Settlement) string {
 	t.Helper()
+	return sloggedAt(t, "", run)
+}
+
+// sloggedAt is slogged of one site of several.
+func sloggedAt(t *testing.T, site string, run jobs.Settlement) string {
+	t.Helper()
 	var out bytes.Buffer
+	handler := usual(&out)
+	if site != "" {
+		handler = handler.WithAttrs([]slog.Attr{slog.String("site", site)})
+	}
 	record := slog.NewRecord(at, slog.LevelInfo, "job completed", 0)
 	record.AddAttrs(run.LogAttrs()...)
 	record.Add("event", "job.finished")
-	if err := usual(&out).Handle(t.Context(), record); err != nil {
+	if err := handler.Handle(t.Context(), record); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -65,20 +75,22 @@ func TestLinesAreThoseOfTheUsualLog(t *testing.T) {
 		ended("x", `quo"te\`, "xoxb-1-secretsecret", 0, 0, time.Nanosecond),
 		ended("", "ünïcode\u2028", "\xff", 1, 1, 1500*time.Microsecond),
 	}
-	var out writes
-	var want strings.Builder
-	log := joblog.New(&out, usual, clock)
-	for range 2 { // the buffer is used again
-		log.Completed(runs)
-		for _, run := range runs {
-			want.WriteString(slogged(t, run))
+	for _, site := range []string{"", "shop-a"} {
+		var out writes
+		var want strings.Builder
+		log := joblog.New(&out, usual, clock, site)
+		for range 2 { // the buffer is used again
+			log.Completed(runs)
+			for _, run := range runs {
+				want.WriteString(sloggedAt(t, site, run))
+			}
 		}
-	}
-	if out.String() != want.String() || out.calls != 2 {
-		t.Errorf("%d writes:\n%s\nwant\n%s", out.calls, out.String(), want.String())
-	}
-	if strings.Contains(out.String(), "hunter2") || strings.Contains(out.String(), "secretsecret") {
-		t.Errorf("a secret is in the log:\n%s", out.String())
+		if out.String() != want.String() || out.calls != 2 {
+			t.Errorf("%d writes:\n%s\nwant\n%s", out.calls, out.String(), want.String())
+		}
+		if strings.Contains(out.String(), "hunter2") || strings.Contains(out.String(), "secretsecret") {
+			t.Errorf("a secret is in the log:\n%s", out.String())
+		}
 	}
 }
 
@@ -88,7 +100,7 @@ func FuzzLine(f *testing.F) {
 	f.Fuzz(func(t *testing.T, jobType, queue, uuid string, id int64, attempt int, took int64) {
 		run := ended(jobType, queue, uuid, id, attempt, time.Duration(took)%(1000*time.Hour))
 		var out bytes.Buffer
-		joblog.New(&out, usual, clock).Completed([]jobs.Settlement{run})
+		joblog.New(&out, usual, clock, "").Completed([]jobs.Settlement{run})
 		if want := slogged(t, run); out.String() != want || !json.Valid(out.Bytes()) {
 			t.Errorf("%q, want %q", out.String(), want)
 		}
@@ -98,7 +110,7 @@ func FuzzLine(f *testing.F) {
 // A large batch does not keep its memory, and lines after it are right.
 func TestALargeBatch(t *testing.T) {
 	var out bytes.Buffer
-	log := joblog.New(&out, usual, clock)
+	log := joblog.New(&out, usual, clock, "")
 	many := make([]jobs.Settlement, 10_000)
 	for i := range many {
 		many[i] = ended("mail.send", "mail", "0192a3b4-0000-7000-8000-0123456789ab", int64(i), 1, time.Millisecond)
@@ -117,7 +129,7 @@ func BenchmarkLine(b *testing.B) {
 	batch := []jobs.Settlement{run, run, run, run, run, run, run, run, run, run}
 	b.Run("here", func(b *testing.B) {
 		b.ReportAllocs()
-		log := joblog.New(io.Discard, usual, clock)
+		log := joblog.New(io.Discard, usual, clock, "")
 		for range b.N / len(batch) {
 			log.Completed(batch)
 		}

@@ -66,6 +66,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	defer close(finished)
 	go w.countDown(ctx, stop, finished)
 	w.claimUntilStopped(ctx, stop)
+	stop.endStarts()
 	w.inFlight.close() // what a settlement still brings is released, not begun
 	w.c.Logger.Debug(claimsNothingMore, "event", "worker.stopping", "worker", w.c.Info.ID)
 	w.status.Store("stopping")

@@ -12,8 +12,24 @@ import (
 // execute is one slot: it runs one job after the other.
 func (w *Worker) execute(stop *stopPhases) {
 	for x := w.inFlight.next(); x != nil; x = w.inFlight.next() {
+		done, err := w.turn(stop)
+		if err != nil {
+			w.started.Add(-1)
+			w.finishWithoutRun(x, Settlement{Outcome: Released, Unstarted: true, Error: ErrShutdown.Error()})
+			continue
+		}
 		w.runOne(stop, x)
+		done()
 	}
+}
+
+// turn waits for a slot of the process. What was claimed ahead is released meanwhile.
+func (w *Worker) turn(stop *stopPhases) (done func(), err error) {
+	if w.c.Prefetch > 0 {
+		giveBack := time.AfterFunc(prefetchTime, w.giveBack)
+		defer giveBack.Stop()
+	}
+	return w.c.Turn(stop.starts)
 }
 
 // runOne runs a claimed job and passes its end to the settler.
@@ -264,7 +280,7 @@ func (w *Worker) seal(x *inFlightJob, end Settlement) {
 	if end.Error != "" {
 		end.Error = w.c.Redact(end.Error)
 	}
-	end.Wait = max(x.taken.Sub(x.claimed.Job.RunAt), 0)
+	end.Wait = max(end.Started.Sub(x.claimed.Job.RunAt), 0)
 	x.end = end
 }
 

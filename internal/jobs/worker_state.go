@@ -32,6 +32,10 @@ type Config struct {
 	// is how many more may be claimed ahead when jobs are short. With one slot and
 	// no prefetch, a job begins when the end of the one before it is written.
 	Slots, Prefetch int
+	// Turn, where it is set, is asked before each run and waits until the process has a
+	// slot for it: several workers share a process. done frees it. An error says that
+	// ctx ended: the worker stops, and the job is released.
+	Turn func(ctx context.Context) (done func(), err error)
 	// Lease is how long a claim holds without a word from us; renewed every third.
 	Lease time.Duration
 	// PollMin and PollMax bound the wait between two empty polls.
@@ -85,6 +89,9 @@ func (c *Config) defaults() {
 	}
 	if c.Ended == nil {
 		c.Ended = func(Settlement) {}
+	}
+	if c.Turn == nil {
+		c.Turn = func(context.Context) (func(), error) { return func() {}, nil }
 	}
 	if c.Redact == nil {
 		c.Redact = func(text string) string { return text }
@@ -149,13 +156,14 @@ func notify(c chan struct{}) {
 // LogEnds says which ends of runs a worker logs.
 type LogEnds string
 
-// stopPhases are the ends of a stop's steps, as contexts: claims ends when no
+// stopPhases are the ends of a stop's steps, as contexts: starts ends when no run
+// begins any more, claims when no
 // claim is awaited any more, grace when running handlers are cancelled,
 // returning when handlers that still run are left behind, life when nothing
 // more is written.
 type stopPhases struct {
-	claims, grace, returning, runCtx           context.Context
-	endClaims, endGrace, endReturning, endLife context.CancelFunc
+	starts, claims, grace, returning, runCtx              context.Context
+	endStarts, endClaims, endGrace, endReturning, endLife context.CancelFunc
 }
 
 // requestStop makes the worker finish what it runs and end.

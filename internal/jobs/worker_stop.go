@@ -29,6 +29,7 @@ func newStopPhases(ctx context.Context) *stopPhases {
 	p.returning, p.endReturning = context.WithCancel(p.runCtx)
 	p.grace, p.endGrace = context.WithCancel(p.returning)
 	p.claims, p.endClaims = context.WithCancel(p.grace)
+	p.starts, p.endStarts = context.WithCancel(p.grace)
 	return p
 }
 

@@ -60,7 +60,7 @@ func (s *Server) checkAccess(c echo.Context, r Route) error {
 		return nil
 	}
 	if !p.Known() {
-		askForCredentials(c)
+		s.askForCredentials(c)
 		return httpError(http.StatusUnauthorized, "Send a token (Authorization: Bearer …), name and password "+
 			"(Basic), or sign in.")
 	}
@@ -86,7 +86,7 @@ func (s *Server) principal(c echo.Context, r Route) (access.Principal, error) {
 	}
 	if err != nil {
 		if errors.Is(err, access.ErrRefused) {
-			askForCredentials(c)
+			s.askForCredentials(c)
 		}
 		return p, err
 	}

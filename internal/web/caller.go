@@ -46,21 +46,13 @@ func isPage(c echo.Context) bool {
 	return path == "/admin" || strings.HasPrefix(path, "/admin/")
 }
 
-// cookieName is the session's cookie: bound to this host where HTTPS is used.
-func cookieName(c echo.Context) string {
-	if c.Scheme() == "https" {
-		return "__Host-cmsjobs"
-	}
-	return "cmsjobs"
-}
-
-func askForCredentials(c echo.Context) {
+func (s *Server) askForCredentials(c echo.Context) {
 	h := c.Response().Header()
 	h.Add(echo.HeaderWWWAuthenticate, `Bearer realm="cmsjobs"`)
 	if isPage(c) {
 		return // shows the sign-in form, not the browser's dialogue
 	}
-	if _, err := c.Cookie(cookieName(c)); err != nil { // a page shows its own form
+	if _, err := c.Cookie(s.cookieName(c)); err != nil { // a page shows its own form
 		h.Add(echo.HeaderWWWAuthenticate, `Basic realm="cmsjobs", charset="UTF-8"`)
 	}
 }
@@ -82,7 +74,7 @@ func (s *Server) identify(c echo.Context) (access.Principal, error) {
 	case header != "":
 		return access.Principal{}, access.ErrRefused
 	}
-	cookie, err := c.Cookie(cookieName(c))
+	cookie, err := c.Cookie(s.cookieName(c))
 	if err != nil || cookie.Value == "" {
 		return access.Principal{}, nil
 	}

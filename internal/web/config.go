@@ -21,6 +21,9 @@ const (
 	NeedsHistory  = "history"
 )
 
+// requestTimeout is how long one request may take where nobody says more.
+const requestTimeout = 30 * time.Second
+
 // missing are the parts that are not configured.
 func (c Config) missing() map[string]bool {
 	all := map[string]bool{NeedsSettings: c.Settings == nil, NeedsHistory: c.History == nil}
@@ -93,6 +96,12 @@ type Config struct {
 	// AuditFor is how long the audit log is kept; 0 is 365 days.
 	AuditFor time.Duration
 
+	// Base is the path below which a server in front passes requests on, without it,
+	// to this one: "/sites/shop-a". Pages and redirects name it. Sites lists the sites
+	// of the process that a request has a session of; nil where there is one.
+	Base  string
+	Sites func(*http.Request) []SiteLink
+
 	Version string
 	Now     func() time.Time // needed
 	Log     *slog.Logger     // needed
@@ -103,7 +112,7 @@ func (c Config) withDefaults() Config {
 		c.BodyLimit = jobs.MaxPayload + 64<<10
 	}
 	if c.Timeout <= 0 {
-		c.Timeout = 30 * time.Second
+		c.Timeout = requestTimeout
 	}
 	if c.PageLimit <= 0 {
 		c.PageLimit = 500

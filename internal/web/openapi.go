@@ -21,7 +21,7 @@ var document []byte
 
 func (s *Server) openAPI(c echo.Context) error {
 	c.Response().Header().Set("Cache-Control", "public, max-age=300")
-	return c.Blob(http.StatusOK, "application/json", document)
+	return c.Blob(http.StatusOK, "application/json", s.openAPIBased(document))
 }
 
 var docsPage = template.Must(template.New("docs").Funcs(template.FuncMap{"fields": fieldNames}).Parse(`<!doctype html>
@@ -88,5 +88,5 @@ func (s *Server) docs(c echo.Context) error {
 	if err := docsPage.Execute(&out, map[string]any{"CSS": css, "Areas": s.areas()}); err != nil {
 		return fmt.Errorf("filling in the API's page: %w", err)
 	}
-	return c.HTMLBlob(http.StatusOK, out.Bytes())
+	return c.HTMLBlob(http.StatusOK, s.based(out.Bytes()))
 }

@@ -26,7 +26,7 @@ func (s *Server) backUndone(c echo.Context, to, key string) error {
 const undone = "!"
 
 func (s *Server) backSaying(c echo.Context, to, text string) error {
-	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(redact.Clip(text, 900)), Path: "/admin",
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Value: url.QueryEscape(redact.Clip(text, 900)), Path: s.cookiePath(),
 		MaxAge:   60,
 		HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode})
 	return c.Redirect(http.StatusSeeOther, to)
@@ -41,12 +41,12 @@ type notice struct {
 }
 
 // takeNotice reads the notice once. Loads of a live part leave it.
-func takeNotice(c echo.Context) (n notice) {
+func (s *Server) takeNotice(c echo.Context) (n notice) {
 	cookie, err := c.Cookie(noticeCookie)
 	if err != nil || cookie.Value == "" || c.Request().Header.Get("HX-Request") != "" {
 		return n
 	}
-	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: "/admin", MaxAge: -1, HttpOnly: true,
+	c.SetCookie(&http.Cookie{Name: noticeCookie, Path: s.cookiePath(), MaxAge: -1, HttpOnly: true,
 		SameSite: http.SameSiteStrictMode})
 	text, err := url.QueryUnescape(cookie.Value)
 	if err != nil {

@@ -36,6 +36,7 @@ type pageView struct {
 	Live    string
 	Pending bool // some figures are being counted still
 	Version string
+	Sites   []SiteLink // of this process, where the person is signed in to several
 	Data    any
 	printer locale.Printer
 	may     func(access.Scope) bool
@@ -189,9 +190,9 @@ func (v *pageView) HiddenFor(back string) template.HTML {
 func (s *Server) pageView(c echo.Context, area, title string, data any) *pageView {
 	p, lang := who(c), s.printer(c)
 	v := &pageView{Area: area, name: area, Lang: lang.Language, printer: lang, Theme: theme(c), Who: p,
-		Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Data: data, icon: s.pages.assets.icon,
-		menu: s.cfg.Features,
-		may:  func(scope access.Scope) bool { return s.may(p, Route{Scope: scope, Managed: scope != access.Admin}) }}
+		Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Sites: s.siteLinks(c), Data: data,
+		icon: s.pages.assets.icon, menu: s.cfg.Features,
+		may: func(scope access.Scope) bool { return s.may(p, Route{Scope: scope, Managed: scope != access.Admin}) }}
 	v.Title = lang.Text(title)
 	if of, inside := s.pages.areas[area]; inside {
 		v.Area = of
@@ -199,7 +200,7 @@ func (s *Server) pageView(c echo.Context, area, title string, data any) *pageVie
 	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
 		v.CSRF = access.FormToken(session)
 	}
-	v.notice = takeNotice(c)
+	v.notice = s.takeNotice(c)
 	if v.May(string(access.Read)) {
 		v.counts = s.counts(c)
 	}
@@ -218,7 +219,7 @@ func (s *Server) write(c echo.Context, status int, name string, v *pageView) err
 	if c.Request().Method == http.MethodHead {
 		return c.NoContent(status)
 	}
-	return c.HTMLBlob(status, out.Bytes())
+	return c.HTMLBlob(status, s.based(out.Bytes()))
 }
 
 // PageRows is how many rows a page of a list shows.

@@ -230,6 +230,9 @@ func (r *Request) BackShowing(to, shown, key string, args ...any) error {
 	return r.server.backSaying(r.Context, to, r.Text(key, args...)+"\n"+shown)
 }
 
+// Base is the path below which browsers reach this server, "" for its root.
+func (r *Request) Base() string { return r.server.cfg.Base }
+
 // Back sends the browser to a page, with a notice there.
 func (r *Request) Back(to, key string, args ...any) error {
 	return r.server.back(r.Context, to, key, args...)

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -62,7 +63,7 @@ func New(cfg Config) (*Server, error) {
 	s.echo.IPExtractor = extractor(cfg.TrustedProxies)
 	s.echo.HTTPErrorHandler = s.answerError
 	s.echo.Logger.SetOutput(io.Discard) // ours is slog
-	s.echo.Use(s.recover, s.headers, s.accessLog, refuseTwoLengths)
+	s.echo.Use(s.recover, s.headers, s.accessLog, s.redirects, refuseTwoLengths)
 	s.mount()
 	return s, nil
 }
@@ -117,22 +118,59 @@ const shutdownGrace = 10 * time.Second
 
 // Serve answers on l until ctx ends, then lets running requests finish.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
-	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
-	defer endStreams()
-	server := &http.Server{
-		Handler: s.echo, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: s.cfg.Timeout, IdleTimeout: 2 * time.Minute,
-		MaxHeaderBytes: 32 << 10,
-		ConnContext:    framing.Context,
-		BaseContext:    func(net.Listener) context.Context { return streams },
-		ErrorLog:       slog.NewLogLogger(s.cfg.Log.Handler(), slog.LevelDebug),
-	}
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	inner, stop := context.WithCancel(ctx)
 	defer stop()
-	wg.Go(func() { s.live.run(inner) })
-	wg.Go(func() { s.sweep(inner) })
-	wg.Go(func() { s.Warm(inner) })
+	s.background(inner, &wg)
+	return Listen(ctx, l, s.echo, Listening{Timeout: s.cfg.Timeout, Log: s.cfg.Log, Stop: func() { s.finish(ctx) }})
+}
+
+// Run does what a server does beside its answers, until ctx ends: live changes, old
+// sessions, figures made in advance. It is for who passes requests to Handler instead
+// of calling Serve. When it has returned, event streams have ended.
+func (s *Server) Run(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	s.background(ctx, &wg)
+	<-ctx.Done()
+	s.finish(ctx)
+}
+
+func (s *Server) background(ctx context.Context, wg *sync.WaitGroup) {
+	wg.Go(func() { s.live.run(ctx) })
+	wg.Go(func() { s.sweep(ctx) })
+	wg.Go(func() { s.Warm(ctx) })
+}
+
+// finish writes what is not written yet and ends event streams, which never end by
+// themselves.
+func (s *Server) finish(ctx context.Context) {
+	if err := s.failures.Flush(context.WithoutCancel(ctx)); err != nil {
+		s.cfg.Log.Warn("failed sign-ins not written to the audit log", "event", "audit.write_failed", "error", err)
+	}
+	s.live.close()
+}
+
+// Listening is how Listen serves.
+type Listening struct {
+	Timeout time.Duration // of reading one request; 0 is 30 s
+	Log     *slog.Logger  // needed
+	// Stop ends what never ends by itself, before running requests are awaited.
+	Stop func()
+}
+
+// Listen answers on l until ctx ends, then lets running requests finish.
+func Listen(ctx context.Context, l net.Listener, handler http.Handler, o Listening) error {
+	streams, endStreams := context.WithCancel(context.WithoutCancel(ctx))
+	defer endStreams()
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: cmp.Or(o.Timeout, requestTimeout),
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 32 << 10,
+		ConnContext: framing.Context,
+		BaseContext: func(net.Listener) context.Context { return streams },
+		ErrorLog:    slog.NewLogLogger(o.Log.Handler(), slog.LevelDebug),
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(framing.Listen(l)) }()
 	select {
@@ -140,10 +178,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return fmt.Errorf("serving HTTP: %w", err)
 	case <-ctx.Done():
 	}
-	if err := s.failures.Flush(context.WithoutCancel(ctx)); err != nil {
-		s.cfg.Log.Warn("failed sign-ins not written to the audit log", "event", "audit.write_failed", "error", err)
-	}
-	s.live.close() // event streams never end by themselves
+	o.Stop()
 	grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownGrace)
 	defer cancel()
 	if err := server.Shutdown(grace); err != nil {

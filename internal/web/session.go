@@ -29,8 +29,8 @@ type SessionView struct {
 	FormToken string `json:"csrf_token,omitempty"`
 }
 
-func sessionCookie(c echo.Context, value string, life time.Duration) *http.Cookie {
-	return &http.Cookie{Name: cookieName(c), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true,
+func (s *Server) sessionCookie(c echo.Context, value string, life time.Duration) *http.Cookie {
+	return &http.Cookie{Name: s.cookieName(c), Value: value, Path: "/", MaxAge: int(life / time.Second), HttpOnly: true,
 		Secure: c.Scheme() == "https", SameSite: http.SameSiteStrictMode}
 }
 
@@ -60,7 +60,7 @@ func (s *Server) letIn(c echo.Context, r SignInRequest) (string, access.Person, 
 	if err != nil {
 		return "", person, err
 	}
-	if old, err := c.Cookie(cookieName(c)); err == nil {
+	if old, err := c.Cookie(s.cookieName(c)); err == nil {
 		if err := s.cfg.Gate.End(ctx, old.Value); err != nil {
 			return "", person, err
 		}
@@ -69,7 +69,7 @@ func (s *Server) letIn(c echo.Context, r SignInRequest) (string, access.Person, 
 	if err != nil {
 		return "", person, err
 	}
-	c.SetCookie(sessionCookie(c, session, access.SessionLife))
+	c.SetCookie(s.sessionCookie(c, session, access.SessionLife))
 	c.Set(principalKey, access.Principal{Name: person.Name, Via: "session", Scopes: person.Role.Scopes()})
 	return session, person, nil
 }
@@ -90,7 +90,7 @@ func (s *Server) signOut(c echo.Context) error {
 			return err
 		}
 	}
-	c.SetCookie(sessionCookie(c, "", -time.Second))
+	c.SetCookie(s.sessionCookie(c, "", -time.Second))
 	return c.NoContent(http.StatusNoContent)
 }
 
@@ -131,6 +131,6 @@ func (s *Server) signOutByForm(c echo.Context) error {
 			return err
 		}
 	}
-	c.SetCookie(sessionCookie(c, "", -time.Second))
+	c.SetCookie(s.sessionCookie(c, "", -time.Second))
 	return c.Redirect(http.StatusSeeOther, "/admin/sign-in")
 }

@@ -117,7 +117,8 @@ document.addEventListener("DOMContentLoaded", function () {
   }
   function ask() {
     var mine = ++asked, q = one("input", palette).value;
-    fetch("/admin/search?q=" + encodeURIComponent(q), { headers: { "HX-Request": "true", "HX-Current-URL": location.href } })
+    var at = one("form", palette).action + "?q=" + encodeURIComponent(q);
+    fetch(at, { headers: { "HX-Request": "true", "HX-Current-URL": location.href } })
       .then(function (answer) { return answer.ok ? answer.text() : Promise.reject(answer.status); })
       .then(function (text) {
         var found = new DOMParser().parseFromString(text, "text/html").querySelector("#results");
@@ -125,7 +126,7 @@ document.addEventListener("DOMContentLoaded", function () {
         found.removeAttribute("id");
         one(".opts", palette).replaceChildren(document.adoptNode(found));
         mark();
-      }).catch(function () { location.href = "/admin/search?q=" + encodeURIComponent(q); });
+      }).catch(function () { location.href = at; });
   }
   function options() { return all(".opt", palette); }
   function mark() { // what Enter in the field runs

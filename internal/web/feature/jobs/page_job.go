@@ -93,7 +93,7 @@ func (h handlers) jobPage(req *web.Request) error {
 		v.AuditEntries = auditEntries.Items
 	}
 	if v.Known && !r.Foreign {
-		v.Copies = copies(req.Scheme()+"://"+req.Request().Host, v.Job)
+		v.Copies = copies(req.Scheme()+"://"+req.Request().Host+req.Base(), v.Job)
 	}
 	live := ""
 	if v.Active {

@@ -1,0 +1,53 @@
+package main
+
+const sites = "./internal/sites"
+
+// guardsOfSites keep the sites of one process from each other.
+var guardsOfSites = []guard{
+	{
+		promise: "D",
+		name:    "a slot goes to the site with the fewest runs",
+		file:    "internal/jobs/turns/turns.go",
+		old:     "w.running < best.running || w.running == best.running && w.last < best.last {",
+		without: "w.last > best.last {",
+		in:      "./internal/jobs/turns",
+		test:    "TestAFreedSlotGoesToWhoRunsTheFewest",
+	},
+	{
+		promise: "D",
+		name:    "a run waits for a slot of the process",
+		file:    "internal/jobs/worker_run.go",
+		old:     "	return w.c.Turn(stop.starts)\n",
+		without: "	return func() {}, nil\n",
+		in:      sites,
+		test:    "TestAFloodInOneSiteDelaysTheOthersByOneJob",
+		only:    "sqlite",
+	},
+	{
+		promise: "D",
+		name:    "two sites do not write the same",
+		file:    "internal/sites/set.go",
+		old:     "if other, used := s.uses[o.What]; used {",
+		without: "if other, used := s.uses[o.What]; used && other == name {",
+		in:      sites,
+		test:    "TestSitesShareNothingThatTheyWrite",
+	},
+	{
+		promise: "D",
+		name:    "the list names the sites of a session alone",
+		file:    "internal/sites/front.go",
+		old:     "		if web.HasSession(r, config.SitePath+name) {",
+		without: "		if r != nil {",
+		in:      sites,
+		test:    "TestTheListShowsTheCallersSitesOnly",
+	},
+	{
+		promise: "D",
+		name:    "metrics of all sites are public by choice",
+		file:    "internal/sites/front.go",
+		old:     `	case path == "/metrics" && f.publicMetrics:`,
+		without: `	case path == "/metrics":`,
+		in:      sites,
+		test:    "TestTheListShowsTheCallersSitesOnly",
+	},
+}
