@@ -73,22 +73,29 @@ func (f *yamlFile) siteSetting(key string, s setting, all []field, r *report) {
 		f.sites = map[string][]setting{}
 	}
 	f.sites[name] = slices.Clone(f.sites[name])
-	switch {
-	case empty && (rest == "" || s.value == nil || emptySection(all, rest, s.value)):
-	case slices.ContainsFunc(ofTheProcess, func(p string) bool {
-		return rest == p || strings.HasSuffix(p, slash) &&
-			strings.HasPrefix(rest, p)
-	}):
-		fault("all sites of a process share this: set %s at the top", dotted(rest))
-	case !known(all, rest) && !insidePayload(rest):
-		problem := "no such key"
-		if near := likely(rest, all); near != "" {
-			problem += meant("sites." + name + "." + near)
-		}
-		fault("%s", problem)
-	default:
-		f.sites[name] = append(f.sites[name], setting{rest, s.value, s.origin + siteOrigin(name)})
+	if empty && (rest == "" || s.value == nil || emptySection(all, rest, s.value)) {
+		return
 	}
+	if problem := siteProblem(name, rest, all); problem != "" {
+		fault("%s", problem)
+		return
+	}
+	f.sites[name] = append(f.sites[name], setting{rest, s.value, s.origin + siteOrigin(name)})
+}
+
+// siteProblem says why a site cannot have a key; "" where it can.
+func siteProblem(name, key string, all []field) string {
+	shared := func(p string) bool { return key == p || strings.HasSuffix(p, slash) && strings.HasPrefix(key, p) }
+	switch {
+	case slices.ContainsFunc(ofTheProcess, shared):
+		return fmt.Sprintf("all sites of a process share this: set %s at the top", dotted(key))
+	case known(all, key) || insidePayload(key):
+		return ""
+	}
+	if near := likely(key, all); near != "" {
+		return "no such key" + meant("sites."+name+"."+near)
+	}
+	return "no such key"
 }
 
 // siteOrigin ends the origin of what a site says for itself.

@@ -909,11 +909,11 @@ var guards = slices.Concat(guardsOfRights, guardsOfPHP, guardsOfSites, []guard{
 	},
 	{
 		promise: "P1",
-		name:    "a worker that ends when empty waits for what it gave back",
+		name:    "a worker that ends when empty waits for what it released",
 		file:    "internal/jobs/worker_claim.go",
-		old:     " && !w.gaveBackLately()",
+		old:     " && !w.releasedLately()",
 		without: "",
 		in:      queue,
-		test:    "TestAWorkerThatEndsWhenEmptyRunsWhatItGaveBack",
+		test:    "TestAWorkerThatEndsWhenEmptyRunsWhatItReleased",
 	},
 })

@@ -330,7 +330,7 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 			want(t, call(t, env, dsn, "work", "--stop-when-empty"), 0)
 			want(t, call(t, env, dsn, "breakers", "list"), 0, "smtp:127.0.0.1:1", "open", "connection refused")
 			want(t, call(t, env, dsn, "jobs", "list"), 0, "1/3", "0/3", "waits: smtp:127.0.0.1:1 is out")
-			ids := map[int]string{} // by attempts: which jobs were tried depends on what was given back
+			ids := map[int]string{} // by attempts: which jobs were tried depends on what was released
 			for _, j := range answer[struct {
 				Items []struct {
 					ID       string

@@ -94,9 +94,9 @@ func (s *prefetching) untilGivenBack(t *testing.T) (order []string) {
 	return order
 }
 
-// A worker that ends when nothing is due gave jobs back, which a table of whole seconds
-// has due again in the next second: it stays for them.
-func TestAWorkerThatEndsWhenEmptyRunsWhatItGaveBack(t *testing.T) {
+// A worker that ends when nothing is due released jobs unstarted, which a table of whole
+// seconds has due again in the next second: it stays for them.
+func TestAWorkerThatEndsWhenEmptyRunsWhatItReleased(t *testing.T) {
 	var later atomic.Int64 // the database's clock stands still at first
 	begun := time.Now().Truncate(time.Second)
 	s := newPrefetching(t, jobs.Config{StopWhenEmpty: true}, tables.Options{DatabaseClock: func() time.Time {

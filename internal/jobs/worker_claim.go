@@ -235,27 +235,27 @@ func (w *Worker) spread(d time.Duration) time.Duration {
 	return d + time.Duration(float64(d)*0.2*w.c.Random())
 }
 
-// isIdle says that the worker holds no job, and gave none back lately.
+// isIdle says that the worker holds no job, and released none unstarted lately.
 func (w *Worker) isIdle() bool {
 	waiting, running := w.inFlight.counts()
-	return waiting+running+len(w.inFlight.list()) == 0 && !w.gaveBackLately()
+	return waiting+running+len(w.inFlight.list()) == 0 && !w.releasedLately()
 }
 
-// givenBackFor is how long a job that was given back may not be due: a table that
+// releasedFor is how long a job that was released unstarted may not be due: a table that
 // counts whole seconds has it due again in the next one.
-const givenBackFor = 1500 * time.Millisecond
+const releasedFor = 1500 * time.Millisecond
 
-// gaveBackLately says that a look may miss what this worker itself gave back.
-func (w *Worker) gaveBackLately() bool {
-	at := w.gaveBack.Load()
-	return at != nil && w.c.Now().Sub(*at) < givenBackFor
+// releasedLately says that a look may miss what this worker itself released.
+func (w *Worker) releasedLately() bool {
+	at := w.releasedAt.Load()
+	return at != nil && w.c.Now().Sub(*at) < releasedFor
 }
 
 // releaseUnstarted releases what was claimed before then and found no slot.
 func (w *Worker) releaseUnstarted(then time.Time, why string) {
 	for _, x := range w.inFlight.dequeue(then) {
 		now := w.c.Now()
-		w.gaveBack.Store(&now)
+		w.releasedAt.Store(&now)
 		w.started.Add(-1)
 		w.finishWithoutRun(x, Settlement{Outcome: Released, Unstarted: true, Error: why})
 	}

@@ -132,7 +132,7 @@ type Worker struct {
 	paused         atomic.Value              // []string
 	stop           atomic.Value              // stopOrder
 	meanNanos      atomic.Int64              // moving average of a run's length
-	gaveBack       atomic.Pointer[time.Time] // when a job was last given back unstarted; nil: never
+	releasedAt     atomic.Pointer[time.Time] // when a job was last released unstarted; nil: never
 	stuck          atomic.Int64
 	unwritten      atomic.Bool // the last write of ends failed: nothing is claimed until one succeeds
 	claiming       atomic.Bool // false from the moment on when nothing more is claimed

@@ -253,7 +253,9 @@ func (s *SFTP) Sweep(ctx context.Context, prefix string, before time.Time) (n in
 		if !info.Modified.Before(before) {
 			continue
 		}
-		if err := s.conn.use(ctx, func(c *sftp.Client) error { return removed(c.Remove(s.path(info.Key))) }); err != nil {
+		if err := s.conn.use(ctx, func(c *sftp.Client) error {
+			return removed(c.Remove(s.path(info.Key)))
+		}); err != nil {
 			return n, fmt.Errorf("removing the unfinished %s in %s: %w", info.Key, s, err)
 		}
 		n++
@@ -312,9 +314,9 @@ func (s *SFTP) Free() (free int64, err error) {
 		if _, can := c.HasExtension("statvfs@openssh.com"); !can {
 			return errors.New("the server does not say how much is free")
 		}
-		room, err := c.StatVFS(s.o.folder())
+		disk, err := c.StatVFS(s.o.folder())
 		if err == nil {
-			free = int64(room.Bavail * room.Frsize) //nolint:gosec // no disk has 8 EiB
+			free = int64(disk.Bavail * disk.Frsize) //nolint:gosec // no disk has 8 EiB
 		}
 		return err
 	})

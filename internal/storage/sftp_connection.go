@@ -90,8 +90,8 @@ func (o SFTPOptions) client() (*ssh.ClientConfig, error) {
 // who knows the server can compare.
 func (o SFTPOptions) hostKeys(c *ssh.ClientConfig) error {
 	stranger := func(key ssh.PublicKey) error {
-		return fmt.Errorf("the server's key is %s (%s), which host_key does not name: compare it with the server's own "+
-			"(ssh-keygen -lf on it) before you set it", ssh.FingerprintSHA256(key), key.Type())
+		return fmt.Errorf("the server's key is %s (%s), which host_key does not name: compare it with the server's "+
+			"own (ssh-keygen -lf on it) before you set it", ssh.FingerprintSHA256(key), key.Type())
 	}
 	if o.HostKey == "" || strings.HasPrefix(o.HostKey, "SHA256:") {
 		c.HostKeyCallback = func(_ string, _ net.Addr, key ssh.PublicKey) error {

@@ -141,7 +141,8 @@ func indentedSize(raw json.RawMessage) (size int) {
 // initials are the first letters of a name's first two words.
 func initials(name string) string {
 	var first []rune
-	for _, word := range strings.FieldsFunc(name, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }) {
+	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+	for _, word := range strings.FieldsFunc(name, between) {
 		if len(first) < 2 {
 			first = append(first, unicode.ToUpper([]rune(word)[0]))
 		}

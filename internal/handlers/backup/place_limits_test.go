@@ -7,7 +7,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 )
 
-// A place without numbers of its own has the general ones.
+// A place without separate numbers has the general ones.
 func TestPlacesHaveTheirOwnRetention(t *testing.T) {
 	o := Options{Retention: retention.Rules{Keep: 7, Weekly: 4, MinAge: time.Hour}, MaxBytes: 10,
 		Places: map[string]PlaceLimits{"sftp": {Retention: retention.Rules{Keep: 30}, MaxBytes: 20}}}

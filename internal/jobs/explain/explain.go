@@ -182,7 +182,8 @@ func gates(s Snapshot) []Reason {
 	}
 	if len(s.Policy.Rates) > 0 {
 		reasons = append(reasons, reason("rate", time.Time{},
-			"Jobs of %s begin at the rate %s. What is above it waits.", s.Job.Type, strings.Join(s.Policy.RateTexts(), ", ")))
+			"Jobs of %s begin at the rate %s. What is above it waits.", s.Job.Type,
+			strings.Join(s.Policy.RateTexts(), ", ")))
 	}
 	return reasons
 }
@@ -208,16 +209,16 @@ func workers(s Snapshot) []Reason {
 	live, listening, able, free := s.countWorkers()
 	switch {
 	case able == 0 && s.Elsewhere:
-		return []Reason{reason("no_worker_for_type", time.Time{}, "The program that runs %s has no live worker. The job "+
-			"waits for one; nothing is lost.", s.Job.Type)}
+		return []Reason{reason("no_worker_for_type", time.Time{}, "The program that runs %s has no live worker. The "+
+			"job waits for one; nothing is lost.", s.Job.Type)}
 	case live == 0:
 		return []Reason{reason("no_worker", time.Time{}, "No worker is alive. Start one: cmsjobs work.")}
 	case listening == 0:
 		return []Reason{reason("no_worker", time.Time{}, "Of %d live workers none listens to the queue %s. Start one "+
 			"that does: cmsjobs work --queue=%s.", live, s.Job.Queue, s.Job.Queue)}
 	case able == 0:
-		return []Reason{reason("no_worker_for_type", time.Time{}, "No worker of the queue %s has a handler for %s. They "+
-			"may be of an older version: restart them.", s.Job.Queue, s.Job.Type)}
+		return []Reason{reason("no_worker_for_type", time.Time{}, "No worker of the queue %s has a handler for %s. "+
+			"They may be of an older version: restart them.", s.Job.Queue, s.Job.Type)}
 	case free == 0 && s.Job.RunAt.Before(s.Now):
 		return []Reason{reason("busy", time.Time{}, "All slots of the workers that can run it (%d) are busy. Raise "+
 			"the number of slots or start another worker.", able)}

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/crypto/ssh"
 )
 
-// SSH is a real server of SFTP with a folder of its own.
+// SSH is a real server of SFTP with a folder.
 type SSH struct {
 	User, Host, KeyFile string
 	Port                int
@@ -38,7 +38,8 @@ func StartRclone(t testing.TB) *SSH {
 	}
 	s.Port = freePort(t)
 	s.run(t, program, "serve", "sftp", s.Dir, "--addr", fmt.Sprintf("127.0.0.1:%d", s.Port), "--user", s.User, "--pass",
-		"password", "--key", filepath.Join(dir, "host"), "--config", filepath.Join(dir, "none"), "--vfs-cache-mode", "writes",
+		"password", "--key", filepath.Join(dir, "host"), "--config", filepath.Join(dir, "none"), "--vfs-cache-mode",
+		"writes",
 		"--cache-dir", filepath.Join(dir, "cache"), "--vfs-write-back", "0", "--dir-cache-time", "0")
 	return s
 }

@@ -25,7 +25,7 @@ import (
 
 const key = "a-key-that-nobody-sees"
 
-// message is a mail with everything that a service must be told.
+// message is a mail with everything that a service must know.
 const message = "From: =?utf-8?q?J=C3=B6rg?= <shop@example.org>\r\nTo: \"A, Ann\" <ann@example.com>\r\n" +
 	"Cc: ben@example.com, gone@example.com\r\nReply-To: help@example.org\r\n" +
 	"Subject: =?utf-8?q?Gr=C3=BC=C3=9Fe?=\r\nMessage-ID: <id@example.org>\r\nList-Unsubscribe: <https://example.org/u>\r\n" +

@@ -107,7 +107,7 @@ func (s *Sender) postmark(ctx context.Context, m Mail) (*http.Request, error) {
 // takes at most 20 characters.
 const metadataKey = "message_id"
 
-// brevo takes the parts. It has a Message-ID of its own, and reports ours as a header.
+// brevo takes the parts. It writes another Message-ID, and reports ours as a header.
 func (s *Sender) brevo(ctx context.Context, m Mail) (*http.Request, error) {
 	p, err := readParts(m)
 	if err != nil {

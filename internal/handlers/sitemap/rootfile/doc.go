@@ -1,7 +1,7 @@
 // Package rootfile writes the small text files at a site's root that other programs
 // write too: the sitemap's line of robots.txt, and llms.txt.
 //
-// It decides nothing about content: whoever calls says which line, and which links.
+// It decides nothing about content: the caller says which line, and which links.
 //
 // Invariants: a file is replaced as a whole or not at all; what another program wrote
 // stays; a file longer than 500 KiB is left alone.

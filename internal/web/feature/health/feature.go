@@ -16,9 +16,10 @@ import (
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
 	h := handlers{p}
-	return web.Feature{Name: "health", Routes: h.routes(), Counts: h.counts, Collectors: func(c web.Config) []prometheus.Collector {
-		return []prometheus.Collector{newQueueCollector(c, p.Workers), newConditionCollector(p, c.Log)}
-	}}
+	return web.Feature{Name: "health", Routes: h.routes(), Counts: h.counts,
+		Collectors: func(c web.Config) []prometheus.Collector {
+			return []prometheus.Collector{newQueueCollector(c, p.Workers), newConditionCollector(p, c.Log)}
+		}}
 }
 
 // counts are the conditions that hold, on the overview and on the page of each.

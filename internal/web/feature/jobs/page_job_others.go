@@ -46,7 +46,8 @@ func (h handlers) edit(req *web.Request, r jobs.Record, v ops.JobView) *payloadE
 	if err != nil || old.Type != r.Type {
 		return nil
 	}
-	lines := diff(strings.Split(web.Pretty(req.View().Job(old).Payload), "\n"), strings.Split(web.Pretty(v.Payload), "\n"))
+	lines := diff(strings.Split(web.Pretty(req.View().Job(old).Payload), "\n"),
+		strings.Split(web.Pretty(v.Payload), "\n"))
 	if lines == nil {
 		return nil
 	}

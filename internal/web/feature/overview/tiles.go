@@ -74,7 +74,8 @@ func pastTiles(lang locale.Printer, x *jobs.Series, look span, stats ops.StatsVi
 	past := lang.Text("range." + look.name)
 	completed := tile{Key: "status.completed", Href: "/admin/jobs?status=completed",
 		Value: format.Number(stats.Completed)}
-	failed := tile{Key: "status.failed", Href: "/admin/failed", Value: format.Number(stats.Failed), Bad: stats.Failed > 0}
+	failed := tile{Key: "status.failed", Href: "/admin/failed", Value: format.Number(stats.Failed),
+		Bad: stats.Failed > 0}
 	if stats.Ended > 0 {
 		failed.Note = lang.Text("overview.rate", strconv.FormatFloat(stats.SuccessRate*100, 'f', 1, 64))
 	}
@@ -89,7 +90,8 @@ func pastTiles(lang locale.Printer, x *jobs.Series, look span, stats ops.StatsVi
 		}
 		switch c.Name {
 		case jobs.Completed.String():
-			completed.Note, completed.Spark = lang.Text("overview.past", format.Number(sum), past), chart.Spark("", values)
+			completed.Note = lang.Text("overview.past", format.Number(sum), past)
+			completed.Spark = chart.Spark("", values)
 		case jobs.Failed.String():
 			failed.Spark = chart.Spark("bad", values)
 		}
@@ -132,7 +134,8 @@ func runningRows(req *web.Request, workers []jobs.WorkerRecord) []runningRow {
 	var list []runningRow
 	for _, w := range workers {
 		for _, j := range w.Running {
-			row := runningRow{ID: j.UUID, Type: j.Type, Since: j.Since, Progress: req.View().Progress(j.Progress), Share: -1}
+			row := runningRow{ID: j.UUID, Type: j.Type, Since: j.Since, Progress: req.View().Progress(j.Progress),
+				Share: -1}
 			if p := row.Progress; p != nil && p.Total > 0 {
 				row.Share = format.Percent(p.Done, p.Total)
 			}
