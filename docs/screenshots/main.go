@@ -148,7 +148,7 @@ func until(ctx context.Context, is func() bool) error {
 
 func signIn(ctx context.Context, base string) error {
 	return chromedp.Do(ctx, chromedp.Navigate(base+"/admin/sign-in"), chromedp.SendKeys("input[name=name]", "admin"),
-		chromedp.SendKeys("input[name=password]", password+"\r"), chromedp.WaitVisible("nav"))
+		chromedp.SendKeys("input[name=password]", password+"\r"), chromedp.WaitVisible(chromedp.CSS("aside.side")))
 }
 
 func photograph(ctx context.Context, url, path string) error {
