@@ -2,6 +2,8 @@ package cmsjobs_test
 
 import (
 	"context"
+	"crypto/ed25519"
+	"crypto/rand"
 	"database/sql"
 	"encoding/pem"
 	"errors"
@@ -16,6 +18,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/crypto/ssh"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/smtptest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -97,7 +101,7 @@ func newSandbox(t *testing.T, page string) *sandbox {
 		fmt.Sprintf("CMSJOBS_MAIL_PORT=%d", (&smtptest.Server{}).Listen(t)), "CMSJOBS_MAIL_ENCRYPTION=none",
 		"CMSJOBS_MAIL_KEEP_BODY=true",
 		"SSL_CERT_FILE=" + trusted}
-	s.words = strings.NewReplacer("/var/www/site", s.site, "~/site", s.site, "/usr/local/", s.root+"/usr/local/",
+	s.words = strings.NewReplacer("/var/www/site", s.site, "/var/www/shop-", s.root+"/shop-", "~/site", s.site, "/usr/local/", s.root+"/usr/local/",
 		"/etc/", s.root+"/etc/", "/var/mail/", s.root+"/var/mail/", "/tmp", s.root+"/tmp",
 		"https://shop.example/hook", hook.URL, "https://…", hook.URL, "URL ", hook.URL+" ",
 		"mysql://user@host/copy", database)
@@ -130,13 +134,25 @@ func (s *sandbox) seed(page string) (database string) {
 	return ""
 }
 
-// files are those that documents name: a new picture, access logs, bounces, a crontab.
+// files are those that documents name: a new picture, access logs, bounces, a crontab, a
+// private key, other sites.
 func (s *sandbox) files() {
 	s.t.Helper()
 	const visit = `203.0.113.9 - - [22/Nov/2026:10:00:00 +0000] "GET /news HTTP/1.1" 200 512 "-" ` +
 		`"Mozilla/5.0 Firefox/140.0"` + "\n"
+	_, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	key, err := ssh.MarshalPrivateKey(private, "")
+	if err != nil {
+		s.t.Fatal(err)
+	}
 	for name, text := range map[string]string{"site/public/storage/news/a.jpg": "a picture",
-		"site/access.log": visit, "site/access.log.1": visit, "site/web2/access.log": visit,
+		"shop-a/.env":            "DB_CONNECTION=mysql\nDB_HOST=localhost\nDB_DATABASE=shop_a\nDB_USERNAME=shop_a\n",
+		"shop-b/.env":            "DB_CONNECTION=mysql\nDB_HOST=localhost\nDB_DATABASE=shop_b\nDB_USERNAME=shop_b\n",
+		"etc/cmsjobs/backup_key": string(pem.EncodeToMemory(key)),
+		"site/access.log":        visit, "site/access.log.1": visit, "site/web2/access.log": visit,
 		"supervisor.conf":  "[program:worker]\ncommand=php /srv/site/artisan queue:work --tries=3\nnumprocs=2\n",
 		"crontab":          "30 6 * * 1 php artisan newsletter:send\n",
 		"var/mail/bounces": "From: mailer-daemon@example.com\nSubject: returned\n\nIt came back.\n"} {
