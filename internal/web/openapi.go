@@ -31,15 +31,15 @@ var docsPage = template.Must(template.New("docs").Funcs(template.FuncMap{"fields
 <body><div class="page"><main><h1>cmsjobs API</h1>
 <p>Each answer is JSON unless said otherwise; refusals are problem documents (RFC 9457).
 The whole description with all fields: <a href="/api/openapi.json">openapi.json</a>.</p>
-<p class="row">{{range .Areas}}<a href="#{{.Name}}">{{.Name}}</a> {{end}}</p>
+<p class="row wrap">{{range .Areas}}<a href="#{{.Name}}">{{.Name}}</a> {{end}}</p>
 {{range .Areas}}<h2 id="{{.Name}}">{{.Name}}</h2>
-<div class="scroll"><table class="rows">
+<div class="card"><div class="tbl-scroll"><table class="tbl">
 <thead><tr><th scope="col">Call</th><th scope="col">Scope</th><th scope="col">What it does</th>
 <th scope="col">Parameters</th><th scope="col">Body</th></tr></thead><tbody>
 {{range .Routes}}<tr><td><code>{{.Method}} {{.Path}}</code></td><td>{{or .Scope "none"}}</td>
 <td>{{.Summary}}</td><td>{{range .Query}}<code>{{.}}</code> {{end}}</td>
 <td>{{range fields .Body}}<code>{{.}}</code> {{end}}</td></tr>
-{{end}}</tbody></table></div>
+{{end}}</tbody></table></div></div>
 {{end}}</main></div></body></html>
 `))
 
