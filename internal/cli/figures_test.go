@@ -246,7 +246,7 @@ func (s *mixedSite) pages() {
 	for status, n := range truth {
 		if status != "cancelled" {
 			s.same("tile "+status, s.shown(overview, `<span class="k">`+args[status]+
-				`</span><span class="v">(?:<span class="ink-bad">)?(\d+)`), n)
+				`</span><span class="v">(?:<span\s+class="ink-bad">)?(\d+)`), n)
 		}
 		s.same("tab "+status, s.shown(jobsPage, `>`+args[status]+` <span\s+class="n(?: bad)?">(\d+)`), n)
 		s.same("rows of the list "+status, int64(strings.Count(s.page("/admin/jobs?status="+status), `id="j-`)), n)
