@@ -17,16 +17,23 @@ import (
 var onOneServer = map[string]string{
 	"bench/soak/run_test.go TestTheJudgeReadsWhenARunBegan":                     "what is judged is the history, by SQL that TestConformance runs on both",
 	"internal/feed/knock_test.go TestTheLaravelPackageNotifies":                 "the datagram is PHP's; the table behind it is the same",
+	"internal/feed/galera_test.go TestBinlogOfACluster":                         "Galera is MariaDB's; its feed on one server runs on both",
 	"internal/cli/service_sdk_test.go TestTheJavaScriptSDK":                     "speaks HTTP; the database behind it is TestConformance's",
 	"internal/cli/service_trace_test.go TestAJobIsTracedFromItsEnqueueToItsEnd": "traces do not depend on the database",
 	"internal/cli/service_own_types_test.go TestTypesOfOtherPrograms": "programs speak HTTP; the table of their types is written on " +
 		"all servers by internal/remote's tests",
-	"internal/cli/service_enqueue_test.go TestTheSameJobFromEverywhere":                         "one snippet of SQL for both; it runs on MySQL",
-	"internal/cli/service_conditions_test.go TestConditionsAreSeenEverywhere":                   "four minutes; what is measured runs on both in internal/jobs/queue",
-	"internal/cli/service_conditions_test.go openDatabase":                                      "the server of TestConditionsAreSeenEverywhere",
-	"internal/cli/service_restore_post_test.go TestAPostIsRestoredOverHTTP":                     "over HTTP and by a worker; the restore itself runs on both in internal/handlers/backup",
-	"setup_test.go TestTheRemovalOfSetupKeepsLaterBackups":                                      "files in a folder; TestSetupAndItsRemoval runs on both",
-	"internal/cli/service_stop_test.go TestAServiceWaitsForItsDatabase":                         "a network that refuses is the same for both",
+	"internal/cli/service_enqueue_test.go TestTheSameJobFromEverywhere":       "one snippet of SQL for both; it runs on MySQL",
+	"internal/cli/service_conditions_test.go TestConditionsAreSeenEverywhere": "four minutes; what is measured runs on both in internal/jobs/queue",
+	"internal/cli/service_conditions_test.go openDatabase":                    "the server of TestConditionsAreSeenEverywhere",
+	"internal/cli/service_restore_post_test.go TestAPostIsRestoredOverHTTP":   "over HTTP and by a worker; the restore itself runs on both in internal/handlers/backup",
+	"setup_test.go TestTheRemovalOfSetupKeepsLaterBackups":                    "files in a folder; TestSetupAndItsRemoval runs on both",
+	"internal/sites/sites_test.go TestAFloodInOneSiteDelaysTheOthersByOneJob": "the slots are shared in the " +
+		"process; ten sites on MySQL, and on SQLite",
+	"internal/sites/sites_test.go TestTenIdleSitesCostLittle": "counts statements and connections, which are the " +
+		"same on both",
+	"internal/cli/service_stop_test.go TestAServiceWaitsForItsDatabase": "a network that refuses is the same for both",
+	"internal/cli/service_idle_test.go TestAnIdleServiceAsksLittle": "counts the statements of a program, " +
+		"which are the same on both",
 	"internal/cli/service_stop_test.go siteOnOwnServer":                                         "the server is only paused or killed; one that is gone refuses connections, which is the same for both",
 	"internal/handlers/mail/queue_bench_test.go queueTime":                                      "a benchmark: its figures are of one server",
 	"internal/jobs/clock_jump_test.go TestAJumpOfTheDatabasesClockRepeatsNothing":               "libfaketime changes the clock of Debian's MariaDB; the tests' MySQL has a separate C library",
