@@ -152,7 +152,7 @@ var guards = slices.Concat(guardsOfRights, guardsOfPHP, guardsOfSites, []guard{
 	{
 		promise: "P4",
 		name:    "the cursor moves past a block",
-		file:    "internal/jobs/queue/block.go",
+		file:    "internal/jobs/queue/scan_cursor.go",
 		old:     "	if m.from == m.to {",
 		without: "	if true {",
 		in:      store,
