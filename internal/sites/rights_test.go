@@ -161,7 +161,7 @@ func TestTheListShowsTheCallersSitesOnly(t *testing.T) {
 	}
 	one := p.ask(http.MethodGet, "/admin", "", withCookie(a.Name, a.Value))
 	if !strings.Contains(one.body, `href="/sites/shop-a/admin"`) || strings.Contains(one.body, "shop-b") ||
-		!strings.Contains(one.body, "<td>ready</td>") {
+		!strings.Contains(one.body, "</svg>ready</span></td>") {
 		t.Errorf("the list of who knows shop-a:\n%s", one.body)
 	}
 	page := p.ask(http.MethodGet, "/sites/shop-a/admin", "", func(r *http.Request) { r.AddCookie(a); r.AddCookie(b) })
