@@ -133,7 +133,7 @@ func SitesList(c SitesConfig) (http.Handler, error) {
 	})
 	s.echo.POST("/admin/look", func(c echo.Context) error {
 		if err := s.origin.Check(c.Request()); err != nil {
-			return httpError(http.StatusForbidden, "The request came from another site.")
+			return httpError(http.StatusForbidden, "This request comes from another site and is refused.")
 		}
 		return s.preferences(c)
 	})
