@@ -13,23 +13,33 @@ import (
 // A claim counts an attempt, and jobs are claimed ahead. If this process is killed,
 // those that were not handed out would have an attempt less without ever having
 // run: with tries = 1 Laravel would fail them. So a file on this host says which
-// are not handed out yet, and the next pool releases them uncounted.
+// are not handed out yet, and the next pool releases them uncounted. A job that was
+// just being written to a process may have reached it: it is released when that
+// process has ended, which writes the outcome of what it ran.
 //
 // The file outlives this process, not the host: what a power cut finds claimed
 // ahead has lost that attempt.
 
 // journal is the file of one pool. Its records are appended: a lease that is not
-// handed out, or the end of one.
+// handed out, the process that it is being written to, or its end.
 type journal struct {
 	mu   sync.Mutex
-	file *os.File             // nil: as above
-	open map[int64]jobs.Lease // nil: no journal
+	file *os.File          // nil: as above
+	open map[int64]pending // nil: no journal
 	size int64
 }
 
-// The kinds of records, and the length of one: kind, id, attempt, reserved_at.
+// pending is a lease that is not handed out, and the process that its job is just being
+// written to; 0 is none.
+type pending struct {
+	jobs.Lease
+	pid int
+}
+
+// The kinds of records, and the length of one: kind, id, attempt or pid, reserved_at.
 const (
 	recordAhead  = 'a'
+	recordHanded = 'h'
 	recordClosed = 'c'
 	recordSize   = 25
 	// compactAt is at which length a journal without open leases begins again.
@@ -41,7 +51,7 @@ func openJournal(dir, queue string) (*journal, error) {
 	if dir == "" {
 		return new(journal), nil
 	}
-	j := &journal{open: map[int64]jobs.Lease{}}
+	j := &journal{open: map[int64]pending{}}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the journal: %w", err)
 	}
@@ -71,8 +81,11 @@ func (j *journal) add(leases []jobs.Lease) error {
 	defer j.mu.Unlock()
 	data := make([]byte, 0, recordSize*len(leases))
 	for _, l := range leases {
-		j.open[l.ID] = l
-		data = appendRecord(data, recordAhead, l)
+		p := pending{Lease: l, pid: j.open[l.ID].pid}
+		j.open[l.ID] = p
+		if data = appendRecord(data, recordAhead, l); p.pid != 0 {
+			data = appendHanded(data, l.ID, p.pid)
+		}
 	}
 	return j.write(data)
 }
@@ -88,6 +101,27 @@ func (j *journal) renewed(leases []jobs.Lease) error {
 	}
 	j.mu.Unlock()
 	return j.add(still)
+}
+
+// hand notes that a job is being written to a process.
+func (j *journal) hand(id int64, pid int) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	p, open := j.open[id]
+	if !open {
+		return nil
+	}
+	p.pid = pid
+	j.open[id] = p
+	return j.write(appendHanded(nil, id, pid))
+}
+
+// has says whether a row is claimed and not handed out.
+func (j *journal) has(id int64) bool {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	_, open := j.open[id]
+	return open
 }
 
 // close notes that a row is handed out, or released.
@@ -132,15 +166,24 @@ func appendRecord(data []byte, kind byte, l jobs.Lease) []byte {
 	return binary.BigEndian.AppendUint64(data, uint64(l.ReservedAt))
 }
 
+func appendHanded(data []byte, id int64, pid int) []byte {
+	return appendRecord(data, recordHanded, jobs.Lease{ID: id, Attempt: pid})
+}
+
 // readJournal is what a journal says was not handed out. A record that was cut off
 // is none.
-func readJournal(data []byte) map[int64]jobs.Lease {
-	open := map[int64]jobs.Lease{}
+func readJournal(data []byte) map[int64]pending {
+	open := map[int64]pending{}
 	for ; len(data) >= recordSize; data = data[recordSize:] {
 		number := func(i int) int64 { return int64(binary.BigEndian.Uint64(data[1+8*i:])) }
-		if id := number(0); data[0] == recordAhead {
-			open[id] = jobs.Lease{ID: id, Attempt: int(number(1)), ReservedAt: number(2)}
-		} else {
+		id := number(0)
+		switch p, there := open[id]; {
+		case data[0] == recordAhead:
+			open[id] = pending{Lease: jobs.Lease{ID: id, Attempt: int(number(1)), ReservedAt: number(2)}}
+		case data[0] == recordHanded && there:
+			p.pid = int(number(1))
+			open[id] = p
+		default:
 			delete(open, id)
 		}
 	}

@@ -16,6 +16,7 @@ func TestAJournalSaysWhatWasNotHandedOut(t *testing.T) {
 	for _, step := range []error{
 		j.add([]jobs.Lease{{ID: 1, Attempt: 1, ReservedAt: 5}, {ID: 2, Attempt: 3, ReservedAt: 5}}), j.close(1),
 		j.close(7),
+		j.hand(2, 77), j.hand(1, 78),
 		j.renewed([]jobs.Lease{{ID: 1, Attempt: 1, ReservedAt: 9}, {}, {ID: 2, Attempt: 3, ReservedAt: 9}})} {
 		if step != nil {
 			t.Fatal(step)
@@ -26,7 +27,7 @@ func TestAJournalSaysWhatWasNotHandedOut(t *testing.T) {
 		t.Fatal(err)
 	}
 	open := readJournal(append(data, recordAhead, 0)) // the last record was cut off
-	if want := (jobs.Lease{ID: 2, Attempt: 3, ReservedAt: 9}); len(open) != 1 || open[2] != want {
+	if want := (pending{jobs.Lease{ID: 2, Attempt: 3, ReservedAt: 9}, 77}); len(open) != 1 || open[2] != want {
 		t.Errorf("the journal says %+v", open)
 	}
 	f, err := os.Open(j.file.Name())

@@ -1,6 +1,7 @@
 package php
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"strconv"
@@ -22,6 +23,18 @@ func unread(f *os.File) (n int) {
 		return 0
 	}
 	return max(n, 0)
+}
+
+// lives says whether a process runs. One that has ended and was not fetched by its
+// parent does not.
+func lives(pid int) bool {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if err != nil {
+		return false
+	}
+	// The name before the state may hold spaces and brackets.
+	_, state, _ := strings.Cut(string(text[bytes.LastIndexByte(text, ')')+1:]), " ")
+	return state != "" && !strings.ContainsAny(state[:1], "ZX")
 }
 
 // resident is how much memory a process has, in bytes; 0 is that it is not known. What

@@ -21,4 +21,6 @@ func unread(*os.File) int { return 0 }
 
 func lockFile(*os.File) error { return errors.ErrUnsupported }
 
+func lives(int) bool { return false }
+
 func resident(int) int64 { return 0 }

@@ -3,19 +3,24 @@ package php
 import (
 	"context"
 	"fmt"
-	"maps"
-	"slices"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
+// holding is a lease that must be renewed, and since when it is held.
+type holding struct {
+	jobs.Lease
+	since time.Time
+}
+
 // hold notes leases that must be renewed.
 func (p *Pool) hold(list []Job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	now := p.c.Now()
 	for i := range list {
-		p.held[list[i].Lease.ID] = list[i].Lease
+		p.held[list[i].Lease.ID] = holding{list[i].Lease, now}
 	}
 }
 
@@ -23,7 +28,7 @@ func (p *Pool) hold(list []Job) {
 func (p *Pool) leaseOf(id int64) jobs.Lease {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.held[id]
+	return p.held[id].Lease
 }
 
 // drop forgets leases that are settled or released.
@@ -56,7 +61,7 @@ func (p *Pool) renewOnce(ctx context.Context) error {
 	p.leases.Lock()
 	defer p.leases.Unlock()
 	p.mu.Lock()
-	list := slices.Collect(maps.Values(p.held))
+	list := p.toRenew()
 	p.mu.Unlock()
 	if len(list) == 0 {
 		return nil
@@ -76,11 +81,24 @@ func (p *Pool) renewOnce(ctx context.Context) error {
 			continue // its end will be refused
 		}
 		if _, still := p.held[l.ID]; still {
-			p.held[l.ID] = l
+			p.held[l.ID] = holding{l, time.Time{}}
 		}
 	}
 	p.note(p.journal.renewed(renewed))
 	return nil
+}
+
+// toRenew are the leases that must be renewed now. Those of the last third are not, if
+// their jobs are not handed out: they soon are, or are released. A pool that is killed
+// between a renewal and its record in the journal costs such a job an attempt.
+func (p *Pool) toRenew() (list []jobs.Lease) {
+	young := p.c.Now().Add(-p.c.Lease / 3)
+	for id, h := range p.held {
+		if h.since.Before(young) || !p.journal.has(id) {
+			list = append(list, h.Lease)
+		}
+	}
+	return list
 }
 
 // callTimeout bounds one call of the Source.

@@ -8,8 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // Config says which processes a Pool keeps and how. Zero fields mean the
@@ -90,7 +88,7 @@ type Pool struct {
 
 	leases   sync.Mutex // held while leases are written: an end must name the one that is in the row
 	mu       sync.Mutex // never held while the Source is asked
-	held     map[int64]jobs.Lease
+	held     map[int64]holding
 	alive    map[*process]struct{}
 	outdated chan struct{} // closed when the processes of now have old code
 }
@@ -112,7 +110,7 @@ func New(c Config) (*Pool, error) {
 	}
 	c.defaults()
 	p := &Pool{c: c, ready: make(chan struct{}), asked: make(chan struct{}, 1), back: make(chan Job),
-		ends: make(chan ending, 1024), held: map[int64]jobs.Lease{}, resized: make(chan struct{}, 1),
+		ends: make(chan ending, 1024), held: map[int64]holding{}, resized: make(chan struct{}, 1),
 		retire: make(chan struct{}), alive: map[*process]struct{}{}, outdated: make(chan struct{})}
 	p.size.Store(int64(c.Processes))
 	return p, nil

@@ -36,9 +36,11 @@ func (x *process) hand(j *Job) {
 				"line", l.Text)
 		}
 	}
-	x.note(x.journal.close(j.Lease.ID)) // from here on it may have begun
+	x.note(x.journal.hand(j.Lease.ID, x.cmd.Process.Pid))
 	x.take(j)
-	x.sent = x.tell(&o)
+	if x.sent = x.tell(&o); x.sent {
+		x.note(x.journal.close(j.Lease.ID))
+	}
 	if !x.due.IsZero() {
 		x.setAlarm()
 	}
