@@ -17,8 +17,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-func (l *Local) unfinished(ctx context.Context) (left []string, err error) {
-	for info, err := range l.temps(ctx, "") {
+func (l *Local) unfinished(ctx context.Context) ([]string, error) { return l.folders().unfinished(ctx) }
+
+func (s *SFTP) unfinished(ctx context.Context) ([]string, error) { return s.folders().unfinished(ctx) }
+
+// unfinished are the names of files that are still being written.
+func (f folders) unfinished(ctx context.Context) (left []string, err error) {
+	for info, err := range f.list(ctx, "", temps) {
 		if err != nil {
 			return nil, err
 		}

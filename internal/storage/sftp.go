@@ -11,8 +11,6 @@ import (
 	"iter"
 	"os"
 	"path"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/pkg/sftp"
@@ -238,72 +236,29 @@ func (s *SFTP) DeleteAll(ctx context.Context, keys []string) error {
 
 // List implements Store. Objects that vanish while it walks are left out.
 func (s *SFTP) List(ctx context.Context, prefix string) iter.Seq2[Info, error] {
-	return func(yield func(Info, error) bool) {
-		s.walk(ctx, "", prefix, false, yield)
-	}
+	return s.folders().list(ctx, prefix, objects)
 }
 
 // Sweep removes what killed writers left under prefix and is older than before, and
 // returns how many.
 func (s *SFTP) Sweep(ctx context.Context, prefix string, before time.Time) (n int, err error) {
-	for info, err := range func(yield func(Info, error) bool) { s.walk(ctx, "", prefix, true, yield) } {
-		if err != nil {
-			return n, err
-		}
-		if !info.Modified.Before(before) {
-			continue
-		}
-		if err := s.conn.use(ctx, func(c *sftp.Client) error {
-			return removed(c.Remove(s.path(info.Key)))
-		}); err != nil {
-			return n, fmt.Errorf("removing the unfinished %s in %s: %w", info.Key, s, err)
-		}
-		n++
-	}
-	return n, nil
+	return s.folders().sweep(ctx, prefix, before, func(key string) error {
+		return s.conn.use(ctx, func(c *sftp.Client) error { return removed(c.Remove(s.path(key))) })
+	})
 }
 
-// walk yields the objects below folder in key order, or the unfinished files.
-func (s *SFTP) walk(ctx context.Context, folder, prefix string, unfinished bool, yield func(Info, error) bool) bool {
-	entries, err := s.entries(ctx, folder)
-	if err != nil {
-		return yield(Info{}, err)
-	}
-	for _, e := range entries {
-		key := path.Join(folder, e.Name())
-		switch under := key + "/"; {
-		case e.IsDir():
-			if (strings.HasPrefix(under, prefix) || strings.HasPrefix(prefix, under)) &&
-				!s.walk(ctx, key, prefix, unfinished, yield) {
-				return false
-			}
-		case !e.Mode().IsRegular() || !strings.HasPrefix(key, prefix) ||
-			strings.HasPrefix(e.Name(), tempPrefix) != unfinished:
-		case !yield(Info{Key: key, Size: e.Size(), Modified: e.ModTime()}, nil):
-			return false
-		}
-	}
-	return true
-}
+func (s *SFTP) folders() folders { return folders{in: s.String(), entries: s.entries} }
 
-// entries reads a folder in the order of the keys below it; one that is not there has
-// none.
-func (s *SFTP) entries(ctx context.Context, folder string) (list []fs.FileInfo, err error) {
+func (s *SFTP) entries(ctx context.Context, folder string) (list []fs.DirEntry, err error) {
 	err = s.conn.use(ctx, func(c *sftp.Client) error {
-		list, err = c.ReadDirContext(ctx, s.path(folder))
+		found, err := c.ReadDirContext(ctx, s.path(folder))
+		list = list[:0] // of a connection that broke
+		for _, info := range found {
+			list = append(list, fs.FileInfoToDirEntry(info))
+		}
 		return removed(err)
 	})
-	if err != nil {
-		return nil, fmt.Errorf("listing %s in %s: %w", folder, s, err)
-	}
-	name := func(e fs.FileInfo) string {
-		if e.IsDir() {
-			return e.Name() + "/"
-		}
-		return e.Name()
-	}
-	slices.SortFunc(list, func(a, b fs.FileInfo) int { return strings.Compare(name(a), name(b)) })
-	return list, nil
+	return list, err
 }
 
 // Free is how many bytes may still be written, where the server says it.

@@ -247,12 +247,3 @@ func TestSFTPFollowsNoLinks(t *testing.T) {
 		t.Errorf("%d bytes are free, %v", free, err)
 	}
 }
-
-// unfinished are the names of files that are still being written.
-func (s *SFTP) unfinished(ctx context.Context) (names []string, err error) {
-	s.walk(ctx, "", "", true, func(info Info, failed error) bool {
-		names, err = append(names, info.Key), failed
-		return failed == nil
-	})
-	return names, err
-}
