@@ -69,7 +69,7 @@ func defaultBackup() Backup {
 
 func (b Backup) check(r *report) {
 	if len(b.To) == 0 {
-		r.add("backup/to", "at least one place is needed: local, s3, sftp")
+		r.add("backup/to", "at least one place is needed: %s", strings.Join(backupPlaces, ", "))
 	}
 	for _, to := range b.To {
 		r.oneOf("backup/to", to, backupPlaces...)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -40,6 +41,9 @@ func Reports(service string, body []byte) (list []Report, confirm string, err er
 	default:
 		return nil, "", unknown(service)
 	}
+	if err == nil && slices.ContainsFunc(list, func(r Report) bool { return !strings.Contains(r.Recipient, "@") }) {
+		err = errors.New("it names no recipient")
+	}
 	if err != nil {
 		return nil, "", fmt.Errorf("%w (%s): %w", ErrUnreadable, service, err)
 	}
@@ -65,7 +69,7 @@ func postmarkReport(body []byte) ([]Report, error) {
 	default:
 		return nil, nil
 	}
-	return one(r)
+	return []Report{r}, nil
 }
 
 func mailgunReport(body []byte) ([]Report, error) {
@@ -98,7 +102,7 @@ func mailgunReport(body []byte) ([]Report, error) {
 	default:
 		return nil, nil
 	}
-	return one(r)
+	return []Report{r}, nil
 }
 
 func brevoReports(body []byte) (list []Report, err error) {
@@ -129,11 +133,7 @@ func brevoReports(body []byte) (list []Report, err error) {
 		default:
 			continue
 		}
-		more, err := one(r)
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
+		list = append(list, r)
 	}
 	return list, nil
 }
@@ -185,27 +185,12 @@ func sesEvent(text []byte) (list []Report, err error) {
 		return nil, fmt.Errorf("more than %d recipients", maxReports)
 	}
 	for _, r := range e.Bounce.BouncedRecipients {
-		more, err := one(Report{Recipient: r.EmailAddress, MessageID: id, Status: r.Status, Detail: r.DiagnosticCode,
-			Hard: e.Bounce.BounceType == "Permanent"})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
+		list = append(list, Report{Recipient: r.EmailAddress, MessageID: id, Status: r.Status,
+			Detail: r.DiagnosticCode, Hard: e.Bounce.BounceType == "Permanent"})
 	}
 	for _, r := range e.Complaint.ComplainedRecipients {
-		more, err := one(Report{Recipient: r.EmailAddress, MessageID: id, Complaint: true,
+		list = append(list, Report{Recipient: r.EmailAddress, MessageID: id, Complaint: true,
 			Detail: e.Complaint.ComplaintFeedbackType})
-		if err != nil {
-			return nil, err
-		}
-		list = append(list, more...)
 	}
 	return list, nil
-}
-
-func one(r Report) ([]Report, error) {
-	if !strings.Contains(r.Recipient, "@") {
-		return nil, errors.New("it names no recipient")
-	}
-	return []Report{r}, nil
 }
