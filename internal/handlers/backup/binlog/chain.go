@@ -10,6 +10,8 @@ import (
 // Chain is what of an archive follows a position without a gap.
 type Chain struct {
 	Segments []Segment
+	// Head is the first segment of the first file, which says how the events are written.
+	Head Segment
 	// Offset is where the replay begins in the first segment's file.
 	Offset int64
 	// End is where the chain ends: at the end of the archive, or at a gap.
@@ -50,6 +52,9 @@ func chainFrom(all []Segment, at dump.LogPosition, snapshot time.Time) Chain {
 			return c.checked(reached)
 		}
 		c.End = Tail{s.File, s.End}
+		if s.File == file && s.Start == 0 {
+			c.Head = s
+		}
 		if s.File == file && s.End <= c.Offset {
 			continue // before the dump
 		}
