@@ -30,8 +30,10 @@ type Config struct {
 	Signer     func(context.Context) (manifest.Signer, error)
 	// Dir is for temporary files; "" is the usual one.
 	Dir string
-	// MinFree is the space that must stay free at a place that knows it.
+	// MinFree is the space that must stay free at a place, and Free what is free; known is
+	// false where that is not known. Free may be nil.
 	MinFree int64
+	Free    func(place string) (bytes int64, known bool)
 	// MostBytes is the constant; tests lower it.
 	MostBytes int64
 	Logger    *slog.Logger
@@ -186,7 +188,7 @@ func (a *Archiver) store(ctx context.Context, report *Report, names []string, s 
 	for _, name := range names {
 		p := report.Places[name]
 		if p.Err == nil {
-			if p.Err = a.put(ctx, a.config.Places[name], s, stored); p.Err == nil {
+			if p.Err = a.put(ctx, name, s, stored); p.Err == nil {
 				a.known[name] = append(a.known[name], s)
 				p.Segments, p.Bytes = p.Segments+1, p.Bytes+s.End-s.Start
 			}
@@ -202,15 +204,12 @@ func (a *Archiver) store(ctx context.Context, report *Report, names []string, s 
 	return nil
 }
 
-// freeSpace is implemented by places that know it.
-type freeSpace interface{ Free() (int64, error) }
-
 // putTime bounds the storing of a segment.
 const putTime = 10 * time.Minute
 
-func (a *Archiver) put(ctx context.Context, place storage.Store, s Segment, stored *os.File) error {
-	if knows, ok := place.(freeSpace); ok {
-		if free, err := knows.Free(); err == nil && free < a.config.MinFree+s.Size {
+func (a *Archiver) put(ctx context.Context, name string, s Segment, stored *os.File) error {
+	if a.config.Free != nil {
+		if free, known := a.config.Free(name); known && free < a.config.MinFree+s.Size {
 			return fmt.Errorf("only %d MiB are free there", free>>20)
 		}
 	}
@@ -219,6 +218,6 @@ func (a *Archiver) put(ctx context.Context, place storage.Store, s Segment, stor
 	if _, err := stored.Seek(0, 0); err != nil {
 		return err
 	}
-	return place.Put(ctx, s.key(), stored, storage.PutOptions{ContentType: "application/octet-stream",
+	return a.config.Places[name].Put(ctx, s.key(), stored, storage.PutOptions{ContentType: "application/octet-stream",
 		ExpectedSize: s.Size})
 }

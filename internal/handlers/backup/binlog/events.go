@@ -40,15 +40,19 @@ func (r *Reader) walk(ctx context.Context, c Chain, visit func(event) error) err
 		return nil
 	}
 	if c.Segments[0].Start > 0 {
-		if err := w.describe(ctx, c.Head); err != nil {
+		if err := w.describe(ctx, c.Head); errors.Is(err, errStop) {
+			return nil
+		} else if err != nil {
 			return err
 		}
 	}
-	for i, s := range c.Segments {
+	last := Tail{c.Segments[0].File, c.Offset}
+	for _, s := range c.Segments {
 		from := s.Start
-		if i == 0 {
-			from = max(from, c.Offset)
+		if s.File == last.File { // two processes may have archived the same
+			from = max(from, last.Offset)
 		}
+		last = Tail{s.File, s.End}
 		switch err := w.segment(ctx, s, from); {
 		case errors.Is(err, errStop):
 			return nil

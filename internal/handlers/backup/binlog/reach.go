@@ -30,6 +30,12 @@ func ReachOf(ctx context.Context, place storage.Store, bases []Base) (Reach, err
 	return reach(all, bases), err
 }
 
+// ChainOf lists a place and follows its archive from a backup.
+func ChainOf(ctx context.Context, place storage.Store, b Base) (Chain, error) {
+	all, err := list(ctx, place)
+	return chainFrom(all, b.Position, b.Snapshot), err
+}
+
 func reach(all []Segment, bases []Base) Reach {
 	var r Reach
 	for _, s := range all {

@@ -43,6 +43,8 @@ type Result struct {
 	// Next is the time of the first transaction that was not applied; zero where the
 	// archive ends before one.
 	Next time.Time `json:"next,omitzero"`
+	// Position is the end of the last one in the log; "" where there was none.
+	Position string `json:"position,omitempty"`
 	// Skipped is how many events of rows were left out, by table.
 	Skipped map[string]int64 `json:"skipped,omitempty"`
 	// Notes say what was left out besides.
@@ -114,6 +116,7 @@ type replayer struct {
 	state  string // the settings of the session
 	before []string
 	told   time.Time
+	at     string // the end of the event
 }
 
 // group is the transaction that the events are of.
@@ -199,11 +202,15 @@ const (
 	xaPrepareEvent = 38
 )
 
+// preparedXA is the flag of MariaDB's transactions of several resources.
+const preparedXA = 0x40
+
 func (p *replayer) event(e event) error {
 	if err := p.ctx.Err(); err != nil {
 		return context.Cause(p.ctx)
 	}
 	p.tell(e)
+	p.at = fmt.Sprintf("%s:%d", e.file, e.offset+int64(e.Header.EventSize))
 	switch v := e.Event.(type) {
 	case *replication.FormatDescriptionEvent:
 		return p.describe(e.RawData)
@@ -214,6 +221,7 @@ func (p *replayer) event(e event) error {
 	case *replication.MariadbGTIDEvent:
 		err := p.begin(0)
 		p.group.explicit = !v.IsStandalone() // it has no BEGIN
+		p.group.xa = v.Flags&preparedXA != 0
 		return err
 	case *replication.QueryEvent:
 		return p.query(e, v)
@@ -320,7 +328,7 @@ func (p *replayer) commit(moment int64) error {
 
 func (p *replayer) applied(moment int64) {
 	p.result.Transactions++
-	p.result.Last = time.Unix(moment, 0).UTC()
+	p.result.Last, p.result.Position = time.Unix(moment, 0).UTC(), p.at
 }
 
 // end rolls back what is open: the log ends here, or what follows is later.
@@ -354,6 +362,30 @@ func (p *replayer) describe(raw []byte) error {
 
 func (p *replayer) mariaDB() bool {
 	return strings.Contains(strings.ToLower(p.t.Dump.Server), "mariadb")
+}
+
+// MayReplay says why the account of a DSN may not replay a chain: a *MissingError where
+// it lacks the right.
+func (r *Reader) MayReplay(ctx context.Context, c Chain, dsn, version string) error {
+	pool, _, err := dump.Connect(dsn)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	conn, err := pool.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	p := &replayer{ctx: ctx, conn: conn, t: Target{Dump: dump.Summary{Server: version}}}
+	return r.walk(ctx, c, func(e event) error {
+		if _, is := e.Event.(*replication.FormatDescriptionEvent); is {
+			if err := p.describe(e.RawData); err != nil {
+				return err
+			}
+		}
+		return errStop
+	})
 }
 
 // NoRightToReplay says which right the account lacks.
