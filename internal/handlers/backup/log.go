@@ -232,7 +232,7 @@ func (h *Handler) pruneLog(ctx context.Context, destination string, kept []catal
 // FindMoment chooses the backup and the log that lead to a moment: of a destination, or
 // of any. What the server wrote until now is archived first, where it answers.
 func (h *Handler) FindMoment(ctx context.Context, at time.Time, destination string) (restore.MomentRequest, error) {
-	q := restore.MomentRequest{At: at}
+	q := restore.MomentRequest{At: at, Emptied: h.emptied}
 	if database.Of(h.c.Site.DB).Name != database.MySQL {
 		return q, fmt.Errorf("%w: only MySQL and MariaDB write a log that is archived; restore a backup", ErrNoMoment)
 	}

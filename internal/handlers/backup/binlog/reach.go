@@ -54,7 +54,7 @@ func reach(all []Segment, bases []Base) Reach {
 		if c.Until.Before(b.Snapshot) { // nothing was written since
 			c.Until = b.Snapshot.Truncate(time.Second)
 		}
-		if n := len(r.Windows); n > 0 && !b.Snapshot.After(r.Windows[n-1].Until) {
+		if n := len(r.Windows); n > 0 && !b.Snapshot.Truncate(time.Second).After(r.Windows[n-1].Until) {
 			if c.Until.After(r.Windows[n-1].Until) {
 				r.Windows[n-1].Until = c.Until
 			}

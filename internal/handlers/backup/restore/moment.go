@@ -27,6 +27,8 @@ type MomentRequest struct {
 	Backup catalog.Stored
 	Chain  binlog.Chain
 	Log    *binlog.Reader
+	// Emptied says which tables the backup has without their rows. nil is none.
+	Emptied func(table string) bool
 	// At is the moment: what was committed in its second or before is there.
 	At time.Time
 	// IntoDSN names a new database; "" is the site.
@@ -111,12 +113,21 @@ func (r *Restorer) PlanMoment(ctx context.Context, q MomentRequest) (MomentPlan,
 	case err != nil:
 		return p, err
 	}
-	p.Result, err = q.Log.Count(ctx, q.Chain, r.replayInto(q, server, dump.Summary{}, false))
+	p.Result, err = q.Log.Count(ctx, q.Chain, r.replayInto(q, server, q.expected(target.Server), false))
 	p.To = p.From
 	if p.Position != "" {
 		p.To = p.Position
 	}
 	return p, err
+}
+
+// expected is what the dump will be, as far as that is known before it is read.
+func (q MomentRequest) expected(server string) dump.Summary {
+	s := dump.Summary{Server: server}
+	for _, t := range q.Backup.Tables {
+		s.Tables = append(s.Tables, dump.Table{Name: t.Name, Rows: t.Rows, Empty: q.Emptied != nil && q.Emptied(t.Name)})
+	}
+	return s
 }
 
 // replayInto says what the log is applied to.
