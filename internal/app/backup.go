@@ -65,6 +65,11 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 			return UsageError{Err: fmt.Errorf("backup.verify_dsn: %w", err)}
 		}
 	}
+	if dsn := cmp.Or(r.Config.Backup.LogDSN, r.Config.Feed.DSN); dsn != "" && c.DSN != "" {
+		if c.LogDSN, err = database.DriverDSN(dsn.Reveal()); err != nil {
+			return UsageError{Err: fmt.Errorf("backup.log_dsn: %w", err)}
+		}
+	}
 	if c.Files, err = r.backupFiles(); err != nil {
 		return err
 	}
@@ -180,6 +185,7 @@ func backupOptions(c config.Backup, jobsTable string) (backup.Options, error) {
 		WithSecrets: c.WithSecrets,
 		Verify: map[string]manifest.Level{"restore": manifest.LevelRestored, "read": manifest.LevelParsed,
 			"off": manifest.LevelNone}[c.Verify],
+		Log: backup.LogMode(c.Log), LogEvery: c.LogEvery,
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
 		Health: health.Limits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
 	}

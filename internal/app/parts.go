@@ -57,6 +57,9 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 		}
 		parts = append(parts, part{"scheduler", s.Run})
 	}
+	if h := r.Handlers.Backup; h != nil && h.HasLog() && c.Queue.Worker && c.Queue.Enabled {
+		parts = append(parts, part{"log archive", h.ArchiveLog})
+	}
 	pools, err := r.phpParts()
 	if err != nil {
 		return nil, err

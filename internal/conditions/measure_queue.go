@@ -217,7 +217,8 @@ func (l *look) backups(ctx context.Context) {
 	}
 	b, err := l.c.Backups(ctx)
 	if err != nil {
-		for _, name := range []string{NoBackup, VerificationOld, RestoreUnfinished, TempDatabasesLeft} {
+		for _, name := range []string{NoBackup, VerificationOld, RestoreUnfinished, TempDatabasesLeft,
+			LogNotArchived} {
 			if l.wanted(name) {
 				l.set(name, unmeasured(err))
 			}
@@ -244,6 +245,10 @@ func (l *look) backups(ctx context.Context) {
 	l.set(RestoreUnfinished, reading{})
 	if b.Unfinished != "" {
 		l.set(RestoreUnfinished, holds("%s", b.Unfinished))
+	}
+	l.set(LogNotArchived, reading{})
+	if b.Log != "" {
+		l.set(LogNotArchived, holds("%s", b.Log))
 	}
 	l.set(TempDatabasesLeft, reading{})
 	if len(b.TempDatabases) > 0 {

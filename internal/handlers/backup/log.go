@@ -97,45 +97,92 @@ func (h *Handler) newArchiver() *binlog.Archiver {
 		}, Logger: h.c.Logger})
 }
 
+// lookAgain is how often a server whose log cannot be archived is asked again.
+const lookAgain = 10 * time.Minute
+
 // ArchiveLog archives the binary log every Options.LogEvery until ctx ends. One process
-// of all hosts does it, the others wait. Trouble never ends it.
+// of all hosts does it at a time. Trouble never ends it.
 func (h *Handler) ArchiveLog(ctx context.Context) error {
-	a := h.newArchiver()
+	t := logTurns{Handler: h, archiver: h.newArchiver(), noted: "?"} // what is noted is not known yet
 	for ctx.Err() == nil {
-		held, l, err := h.locks.Acquire(ctx, lock.Request{Name: logArchive, Purpose: "archiving the binary log"})
-		var other *lock.HeldError
-		if err == nil {
-			a.Forget() // another may have archived meanwhile
-			h.archiveWhile(held, a)
-			l.Release(ctx)
-		} else if !errors.As(err, &other) && ctx.Err() == nil {
+		every := h.c.Options.LogEvery
+		if text := t.possible(ctx); text != "" {
+			every = max(every, lookAgain)
+		} else if err := t.turn(ctx); err != nil && ctx.Err() == nil {
 			h.c.Logger.WarnContext(ctx, "binary log not archived", "event", "backup.log_failed", "error", err)
 		}
-		pause(ctx, h.c.Options.LogEvery)
+		timer := time.NewTimer(every)
+		select {
+		case <-ctx.Done():
+		case <-timer.C:
+		}
+		timer.Stop()
 	}
 	return nil
 }
 
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
+// logTurns are the turns of one process.
+type logTurns struct {
+	*Handler
+	archiver *binlog.Archiver
+	last     time.Time // when the lock was taken last, by the database's clock
+	noted    string
 }
 
-// archiveWhile archives while the lock is held.
-func (h *Handler) archiveWhile(ctx context.Context, a *binlog.Archiver) {
-	said := "?" // what is noted is not known yet
-	for ctx.Err() == nil {
-		text := h.archiveOnce(ctx, a)
-		if ctx.Err() == nil && text != said {
-			if h.noteLog(ctx, text) == nil {
-				said = text
-			}
-		}
-		pause(ctx, h.c.Options.LogEvery)
+// possible says what a person must change before the log can be archived; "" for nothing.
+func (t *logTurns) possible(ctx context.Context) string {
+	_, err := t.LookAtLog(ctx)
+	var missing *binlog.MissingError
+	if !errors.As(err, &missing) {
+		return "" // the turn says what else is wrong
+	}
+	text := ""
+	if t.c.Options.Log == LogOn {
+		text = missing.What + ": " + missing.Fix
+	}
+	t.note(ctx, text)
+	return missing.What
+}
+
+// turn archives what is new, unless another process is at it.
+func (t *logTurns) turn(ctx context.Context) error {
+	before, err := t.locks.Holder(ctx, logArchive)
+	if err != nil {
+		return err
+	}
+	held, l, err := t.locks.Acquire(ctx, lock.Request{Name: logArchive, Purpose: "archiving the binary log"})
+	var other *lock.HeldError
+	if errors.As(err, &other) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer l.Release(ctx)
+	if !before.Started.Equal(t.last) { // another archived meanwhile
+		t.archiver.Forget()
+	}
+	text := t.archiveOnce(held, t.archiver)
+	if held.Err() != nil {
+		return context.Cause(held)
+	}
+	t.note(ctx, text)
+	mine, err := t.locks.Holder(ctx, logArchive)
+	t.last = mine.Started
+	return err
+}
+
+// note writes down what is wrong with the archive, for other processes.
+func (t *logTurns) note(ctx context.Context, text string) {
+	if text == t.noted || ctx.Err() != nil {
+		return
+	}
+	err := t.locks.Forget(ctx, logTrouble)
+	if text != "" {
+		err = t.locks.Note(ctx, logTrouble, fmt.Sprintf("%.180s", text))
+	}
+	if err == nil {
+		t.noted = text
 	}
 }
 
@@ -173,17 +220,9 @@ func (h *Handler) archiveOnce(ctx context.Context, a *binlog.Archiver) string {
 	return strings.Join(found, "; ")
 }
 
-// noteLog writes down what is wrong with the archive, for other processes.
-func (h *Handler) noteLog(ctx context.Context, text string) error {
-	if text == "" {
-		return h.locks.Forget(ctx, logTrouble)
-	}
-	return h.locks.Note(ctx, logTrouble, fmt.Sprintf("%.180s", text))
-}
-
 // LogTrouble says what keeps the log from being archived; "" for nothing. It is cheap.
 func (h *Handler) LogTrouble(ctx context.Context) (string, error) {
-	if !h.HasLog() {
+	if h.c.Options.Log == LogOff {
 		return "", nil
 	}
 	noted, err := h.locks.Holder(ctx, logTrouble)
