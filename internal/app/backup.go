@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
 )
 
 // The folders' names in archives: uploads is the CMS's upload folder, media
@@ -261,4 +263,20 @@ func placeLimits(c config.Backup) map[string]backup.PlaceLimits {
 				Monthly: cmp.Or(p.Monthly, c.Monthly), MinAge: orNone(cmp.Or(p.MinAge, c.MinAge))}}
 	}
 	return limits
+}
+
+// Moments says which spans of time can be restored.
+func (b webBackups) Moments(ctx context.Context) (list []backups.Moments, err error) {
+	reach, err := b.h.LogReach(ctx)
+	for _, name := range slices.Sorted(maps.Keys(reach)) {
+		windows := reach[name].Windows
+		for i, w := range windows {
+			m := backups.Moments{Destination: name, From: w.From.UTC(), Until: w.Until.UTC(), Bytes: reach[name].Bytes}
+			if i == len(windows)-1 {
+				m.Missing = reach[name].Missing
+			}
+			list = append(list, m)
+		}
+	}
+	return list, reached(err)
 }
