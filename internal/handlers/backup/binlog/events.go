@@ -105,11 +105,11 @@ func (w *walk) segment(ctx context.Context, s Segment, from int64) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		visit := w.visit
-		if at < from {
-			visit = w.description
+		read := w.one
+		if at < from { // a segment may begin within a transaction
+			read = w.pass
 		}
-		size, err := w.one(in, s.Name, at, visit)
+		size, err := read(in, s.Name, at, w.visit)
 		if err != nil {
 			return err
 		}
@@ -118,12 +118,21 @@ func (w *walk) segment(ctx context.Context, s Segment, from int64) error {
 	return nil
 }
 
-// description shows of the events before the begin only how the others are written.
-func (w *walk) description(e event) error {
-	if e.Header.EventType != replication.FORMAT_DESCRIPTION_EVENT {
-		return nil
+// pass passes over an event before the begin, unless it describes how the others are
+// written.
+func (w *walk) pass(in io.Reader, file string, at int64, visit func(event) error) (int64, error) {
+	head := make([]byte, headerSize)
+	if _, err := io.ReadFull(in, head); err != nil {
+		return 0, fmt.Errorf("%w: reading %s:%d: %w", ErrDamaged, file, at, err)
 	}
-	return w.visit(e)
+	h := parseHeader(head)
+	if h.kind == replication.FORMAT_DESCRIPTION_EVENT {
+		return w.one(io.MultiReader(bytes.NewReader(head), in), file, at, visit)
+	}
+	if _, err := io.CopyN(io.Discard, in, h.size-headerSize); err != nil {
+		return 0, fmt.Errorf("%w: reading %s:%d: %w", ErrDamaged, file, at, err)
+	}
+	return max(h.size, headerSize), nil
 }
 
 // one reads an event.
