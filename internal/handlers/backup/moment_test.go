@@ -187,7 +187,7 @@ func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
 		if text := h.archiveOnce(t.Context(), a); text != "" {
 			t.Fatal(text)
 		}
-		s.MustExec("DO SLEEP(1.1)") // files are told apart by the second
+		s.second(t) // files are told apart by the second
 	}
 	reach := func() binlog.Reach {
 		t.Helper()

@@ -260,7 +260,7 @@ func testANewLog(t *testing.T, l *logged, a *Archiver) {
 	if l.engine == jobstest.MariaDB {
 		reset = "RESET MASTER"
 	}
-	exec(t, l.db, "DO SLEEP(1.1)") // the server's clock of files has seconds
+	l.second(t) // the server's clock of files has seconds
 	exec(t, l.db, reset)
 	for range 300 { // so that the file is longer than where the archive ends
 		exec(t, l.db, "INSERT INTO t VALUES ()")

@@ -98,27 +98,29 @@ func TestADumpAmongWritersKnowsItsPosition(t *testing.T) {
 		exec(t, l.db, site...)
 		for round := range 5 {
 			stop := make(chan struct{})
+			wrote := make(chan struct{})
 			var writers sync.WaitGroup
 			for w := range 4 {
 				writers.Go(func() {
 					for i := 0; ; i++ {
-						select {
-						case <-stop:
-							return
-						default:
-						}
 						_, err := l.db.ExecContext(t.Context(), fmt.Sprintf(
 							"INSERT INTO posts (title) VALUES ('%d-%d-%d'), ('%[1]d-%d-%d second')", round, w, i, w, i))
 						if err != nil {
 							t.Error(err)
 							return
 						}
+						select {
+						case <-stop:
+							return
+						case wrote <- struct{}{}:
+						default:
+						}
 					}
 				})
 			}
-			time.Sleep(100 * time.Millisecond) // some of them write
+			await(t, wrote, 20)
 			all, base := l.dumped(t)
-			time.Sleep(50 * time.Millisecond)
+			await(t, wrote, 10)
 			close(stop)
 			writers.Wait()
 			l.pass(t, NewArchiver(l.config))
@@ -128,6 +130,19 @@ func TestADumpAmongWritersKnowsItsPosition(t *testing.T) {
 			}
 		}
 	})
+}
+
+// await waits for n events.
+func await(t *testing.T, events <-chan struct{}, n int) {
+	t.Helper()
+	late := time.After(30 * time.Second)
+	for range n {
+		select {
+		case <-events:
+		case <-late:
+			t.Fatal("nothing is written")
+		}
+	}
 }
 
 func TestOnlyWhatWasSignedIsApplied(t *testing.T) {

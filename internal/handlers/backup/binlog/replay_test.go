@@ -85,19 +85,24 @@ func look(t *testing.T, dsn string) dump.Summary {
 // mark waits for the end of the server's second and notes what the database holds.
 func (l *logged) mark(t *testing.T) moment {
 	t.Helper()
+	held := look(t, l.dsn)
+	return moment{l.second(t), held}
+}
+
+// second waits for the end of the server's second and says which it was.
+func (l *logged) second(t *testing.T) time.Time {
+	t.Helper()
 	var second, now int64
 	scan := func(into *int64) {
 		if err := l.db.QueryRowContext(t.Context(), "SELECT UNIX_TIMESTAMP()").Scan(into); err != nil {
 			t.Fatal(err)
 		}
 	}
-	m := moment{held: look(t, l.dsn)}
 	scan(&second)
 	for now = second; now == second; { // each turn asks the server
 		scan(&now)
 	}
-	m.at = time.Unix(second, 0).UTC()
-	return m
+	return time.Unix(second, 0).UTC()
 }
 
 func (l *logged) replayTo(t *testing.T, all pieces, base dump.Summary, at time.Time) (Result, dump.Summary) {
