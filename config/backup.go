@@ -66,7 +66,8 @@ func defaultBackup() Backup {
 		Profile: "own", Keep: 7, Weekly: 4,
 		Monthly: 3, MinAge: 72 * time.Hour, MinInterval: time.Hour,
 		NoRows: []string{"cache", "cache_locks", "sessions", "jobs"}, Stall: 5 * time.Minute, Verify: "restore",
-		Budget: time.Hour, Log: "auto", LogEvery: time.Minute, Freespace: 1 << 30, Alert: 36 * time.Hour, Unverified: 8 * 24 * time.Hour,
+		Budget: time.Hour, Log: "auto", LogEvery: time.Minute,
+		Freespace: 1 << 30, Alert: 36 * time.Hour, Unverified: 8 * 24 * time.Hour,
 		Notify: "failure", Digest: true}
 }
 

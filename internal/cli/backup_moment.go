@@ -22,7 +22,8 @@ import (
 )
 
 func (a *commandLine) backupMomentsCommand() *cobra.Command {
-	return &cobra.Command{Use: "moments", Short: "List which moments of the database can be restored", Args: cobra.NoArgs,
+	return &cobra.Command{Use: "moments", Short: "List which moments of the database can be restored",
+		Args: cobra.NoArgs,
 		Long: `MySQL and MariaDB: the binary log is archived behind the backups where backup.log allows it, and
 any second in these spans can be restored (cmsjobs backup restore --at). Times are UTC.`,
 		Example: "  cmsjobs backup moments",
@@ -41,8 +42,8 @@ any second in these spans can be restored (cmsjobs backup restore --at). Times a
 					}
 				}
 				nothing := "None but those of backups; cmsjobs doctor says what is missing."
-				return errors.Join(a.list(reach, []string{"DESTINATION", "FROM", "UNTIL", "LOG", "MISSING AFTER"}, cells,
-					nothing), err)
+				columns := []string{"DESTINATION", "FROM", "UNTIL", "LOG", "MISSING AFTER"}
+				return errors.Join(a.list(reach, columns, cells, nothing), err)
 			})
 		}}
 }

@@ -44,6 +44,9 @@ what remains. The next start of the service and the next backup do the nearer of
 			"mysql://user@host/copy\n  cmsjobs backup restore latest --post 12\n  cmsjobs backup restore --at " +
 			"'2026-11-21 14:03:00' --into found_again --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.at != "" {
+				return a.restoreMoment(c, o, args)
+			}
 			return a.runRestore(c, o, args)
 		}}
 	o.flags(c)
@@ -55,9 +58,6 @@ func (a *commandLine) runRestore(c *cobra.Command, o restoreOptions, args []stri
 	q := &o.request
 	if o.finish || o.undo {
 		return a.settleRestore(c, args, o.finish)
-	}
-	if o.at != "" {
-		return a.restoreMoment(c, o, args)
 	}
 	if len(args) == 0 {
 		return app.Usagef("name the backup: its id, or latest")

@@ -242,13 +242,11 @@ func (l *look) backups(ctx context.Context) {
 	if b.Verifications {
 		old(VerificationOld, b.LastVerification, "no backup was ever verified", "the last backup was verified %s ago")
 	}
-	l.set(RestoreUnfinished, reading{})
-	if b.Unfinished != "" {
-		l.set(RestoreUnfinished, holds("%s", b.Unfinished))
-	}
-	l.set(LogNotArchived, reading{})
-	if b.Log != "" {
-		l.set(LogNotArchived, holds("%s", b.Log))
+	for name, text := range map[string]string{RestoreUnfinished: b.Unfinished, LogNotArchived: b.Log} {
+		l.set(name, reading{})
+		if text != "" {
+			l.set(name, holds("%s", text))
+		}
 	}
 	l.set(TempDatabasesLeft, reading{})
 	if len(b.TempDatabases) > 0 {

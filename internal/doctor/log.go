@@ -53,8 +53,8 @@ const leastKept = 24 * time.Hour
 func judgeLog(s binlog.Server, tool string) (found []Finding) {
 	if s.Format == "STATEMENT" {
 		found = append(found, warn("set binlog_format=ROW in the server's configuration", "the binary log holds "+
-			"statements (binlog_format is STATEMENT): what depends on the session or on chance may be restored otherwise "+
-			"than it was"))
+			"statements (binlog_format is STATEMENT): what depends on the session or on chance may be restored "+
+			"otherwise than it was"))
 	}
 	if s.RowImage != "FULL" {
 		found = append(found, warn("set binlog_row_image=FULL in the server's configuration", "the binary log has not "+
@@ -62,8 +62,8 @@ func judgeLog(s binlog.Server, tool string) (found []Finding) {
 			s.RowImage))
 	}
 	if s.Keeps > 0 && s.Keeps < leastKept {
-		found = append(found, warn("raise binlog_expire_logs_seconds to a day at least", "the server removes its binary "+
-			"log after %s: a service that is away for longer leaves a gap", display.Span(s.Keeps)))
+		found = append(found, warn("raise binlog_expire_logs_seconds to a day at least", "the server removes its "+
+			"binary log after %s: a service that is away for longer leaves a gap", display.Span(s.Keeps)))
 	}
 	if tool != "own" {
 		found = append(found, warn("set backup.tool to own", "backups by mysqldump do not know their position in the "+

@@ -286,7 +286,7 @@ func (h *Handler) FindMoment(ctx context.Context, at time.Time, destination stri
 	}
 	reasons := []string{}
 	for _, b := range all { // newest first
-		if !startsLog(b) || b.Safety || b.Log.Snapshot.Unix() > at.Unix() || !h.proven(b) {
+		if !startsLog(b) || b.Safety || b.Log.Snapshot.Unix() > at.Unix() || !h.verifiedBase(b) {
 			continue
 		}
 		place := h.logPlaces()[b.Destination]
@@ -313,8 +313,8 @@ func (h *Handler) FindMoment(ctx context.Context, at time.Time, destination stri
 	return q, fmt.Errorf("%w: %s", ErrNoMoment, strings.Join(reasons[:min(len(reasons), 3)], "; "))
 }
 
-// proven says whether a backup was read back and found good, or none ever is.
-func (h *Handler) proven(b catalog.Stored) bool {
+// verifiedBase says whether a backup was read back and found good, or none ever is.
+func (h *Handler) verifiedBase(b catalog.Stored) bool {
 	state := h.State(b)
 	return b.Status == manifest.Complete && (state == retention.Verified || state == retention.Pending)
 }

@@ -187,7 +187,7 @@ func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
 		if text := h.archiveOnce(t.Context(), a); text != "" {
 			t.Fatal(text)
 		}
-		s.second(t) // files are told apart by the second
+		s.second(t) // files are known by the second
 	}
 	reach := func() binlog.Reach {
 		t.Helper()

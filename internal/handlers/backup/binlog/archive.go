@@ -67,7 +67,7 @@ type PlaceReport struct {
 	Reach Reach
 }
 
-// Forget makes the next pass look anew at what is archived: another may have done it.
+// Forget makes the next pass list again what is archived: another may have done it.
 func (a *Archiver) Forget() { clear(a.known) }
 
 // Pass archives what the server wrote since the last one. An error is about the server,

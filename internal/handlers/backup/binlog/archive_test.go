@@ -254,7 +254,7 @@ func TestAPurgedLogIsAGap(t *testing.T) {
 	})
 }
 
-// A server that begins its log anew uses the same names.
+// A server that begins its log again uses the same names.
 func testANewLog(t *testing.T, l *logged, a *Archiver) {
 	reset := "RESET BINARY LOGS AND GTIDS"
 	if l.engine == jobstest.MariaDB {
@@ -266,7 +266,7 @@ func testANewLog(t *testing.T, l *logged, a *Archiver) {
 		exec(t, l.db, "INSERT INTO t VALUES ()")
 	}
 	if p := l.pass(t, a); p.Gap == "" || p.Reach.Missing == "" {
-		t.Errorf("a log that was begun anew: %+v", p)
+		t.Errorf("a log that was begun again: %+v", p)
 	}
 	l.base(t)
 	exec(t, l.db, "INSERT INTO t VALUES ()")

@@ -20,9 +20,6 @@ type event struct {
 	offset int64
 	// sums says that the raw bytes end with a checksum.
 	sums bool
-	// committed is the moment of its transaction's commit where the log says it at the
-	// transaction's begin.
-	committed int64
 }
 
 // walk shows each event of a chain, from the chain's position on. visit ends the walk by

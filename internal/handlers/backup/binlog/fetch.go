@@ -254,24 +254,36 @@ func (p *packet) close() (ended bool, err error) {
 		return false, errors.New("the server sent half an event")
 	case p.skipped:
 		return false, nil
-	case p.whole && p.header.kind == replication.ROTATE_EVENT:
-		return false, p.rotate()
 	case p.whole:
-		if real, err := p.describe(); !real || err != nil {
-			return false, err
-		}
-		if err := p.deliver(p.head[1:]); err != nil {
-			return false, err
-		}
+		return false, p.special()
 	}
+	return false, p.end()
+}
+
+// special handles what says which file and which kind of events follow.
+func (p *packet) special() error {
+	if p.header.kind == replication.ROTATE_EVENT {
+		return p.rotate()
+	}
+	if written, err := p.describe(); !written || err != nil {
+		return err
+	}
+	if err := p.deliver(p.head[1:]); err != nil {
+		return err
+	}
+	return p.end()
+}
+
+// end checks that an event of the file is whole.
+func (p *packet) end() error {
 	if p.got != p.header.size {
-		return false, fmt.Errorf("an event of %s at %d has %d of its %d bytes", p.name, p.offset, p.got, p.header.size)
+		return fmt.Errorf("an event of %s at %d has %d of its %d bytes", p.name, p.offset, p.got, p.header.size)
 	}
 	if p.sums && len(p.last) == checksumSize && binary.LittleEndian.Uint32(p.last) != p.sum {
-		return false, fmt.Errorf("the checksum of the event of %s at %d is wrong", p.name, p.offset)
+		return fmt.Errorf("the checksum of the event of %s at %d is wrong", p.name, p.offset)
 	}
 	p.stream.offset += p.header.size
-	return false, p.to.ended()
+	return p.to.ended()
 }
 
 // rotate reads which file the next events are of. The server says so at the begin, too.
@@ -297,8 +309,8 @@ func (p *packet) rotate() error {
 }
 
 // describe reads the description that each file begins with. It is sent first from
-// within a file too: then it is not real, and of no place in it.
-func (p *packet) describe() (real bool, err error) {
+// within a file too: then it is not written there.
+func (p *packet) describe() (written bool, err error) {
 	f, body := p.stream, p.head[1+headerSize:]
 	if len(body) < 2+50+4+1+checksumSize+1 {
 		return false, errors.New("the server sent a description that is too short")

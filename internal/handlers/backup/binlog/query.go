@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/go-mysql-org/go-mysql/replication"
@@ -19,18 +20,23 @@ import (
 func (p *replayer) query(e event, q *replication.QueryEvent) error {
 	before := p.before
 	p.before = nil
-	moment := int64(e.Header.Timestamp)
 	switch text := string(bytes.TrimSpace(q.Query[:min(len(q.Query), 64)])); {
 	case text == "BEGIN":
 		p.group.explicit = true
 		return nil
 	case text == "COMMIT":
-		return p.commit(moment)
+		return p.commit(int64(e.Header.Timestamp))
 	case text == "ROLLBACK":
 		return p.end(false)
 	case strings.HasPrefix(text, "XA "):
 		return p.xa(text)
 	}
+	return p.text(e, q, before)
+}
+
+// text applies a statement that is no begin or end of a transaction, if it is of the
+// database.
+func (p *replayer) text(e event, q *replication.QueryEvent, before []string) error {
 	context, err := readSettings(q.StatusVars)
 	if err != nil {
 		return err
@@ -40,11 +46,11 @@ func (p *replayer) query(e event, q *replication.QueryEvent) error {
 	switch {
 	case err != nil && home:
 		return fmt.Errorf("reading a statement: %w", err)
-	case err != nil, !home && !s.ours, s.elsewhere && !s.ours && !definition(s):
+	case err != nil, !home && !s.ours, s.elsewhere && !definition(s):
 		return nil
 	}
 	if !p.group.explicit && p.group.moment == 0 {
-		if err := p.late(moment); err != nil {
+		if err := p.late(int64(e.Header.Timestamp)); err != nil {
 			return err
 		}
 	}
@@ -97,8 +103,8 @@ var unreadable = map[uint16]bool{1: true, 84: true, 13: true, 88: true, 28: true
 
 func readable(collation uint16) bool { return !unreadable[collation] }
 
-var withDefiner = regexp.MustCompile("^(?i)(CREATE\\s+(?:OR\\s+REPLACE\\s+)?(?:ALGORITHM\\s*=\\s*\\w+\\s+)?)DEFINER\\s*=\\s*" +
-	"(?:`(?:[^`]|``)*`|\\w+)(?:@(?:`(?:[^`]|``)*`|\\w+))?\\s*")
+var withDefiner = regexp.MustCompile("^(?i)(CREATE\\s+(?:OR\\s+REPLACE\\s+)?(?:ALGORITHM\\s*=\\s*\\w+\\s+)?)" +
+	"DEFINER\\s*=\\s*(?:`(?:[^`]|``)*`|\\w+)(?:@(?:`(?:[^`]|``)*`|\\w+))?\\s*")
 
 func (p *replayer) run(e event, q *replication.QueryEvent, s statement, c settings, before []string) error {
 	if err := p.rows.flush(p); err != nil {
@@ -113,18 +119,9 @@ func (p *replayer) run(e event, q *replication.QueryEvent, s statement, c settin
 	}
 	// MySQL keeps the transaction of a CREATE … SELECT open; here the rows come in another.
 	text = bytes.TrimSuffix(bytes.TrimSpace(text), []byte("START TRANSACTION"))
-	set := c.statement()
-	if set != p.state {
-		if err := p.exec(set); err != nil {
-			return fmt.Errorf("%s: %w", set, err)
-		}
-		p.state = set
-	}
 	moment := fmt.Sprintf("SET TIMESTAMP = %d.%06d", e.Header.Timestamp, c.micro)
-	for _, statement := range append(before, moment) {
-		if err := p.exec(statement); err != nil {
-			return fmt.Errorf("%.80s: %w", statement, err)
-		}
+	if err := p.settle(c.statement(), append(before, moment)); err != nil {
+		return err
 	}
 	err := p.exec(string(text))
 	switch {
@@ -146,6 +143,22 @@ func (p *replayer) run(e event, q *replication.QueryEvent, s statement, c settin
 	p.result.Statements++
 	p.applied(int64(e.Header.Timestamp))
 	return p.look()
+}
+
+// settle makes the session what that of a statement was.
+func (p *replayer) settle(set string, more []string) error {
+	if set != p.state {
+		if err := p.exec(set); err != nil {
+			return fmt.Errorf("%s: %w", set, err)
+		}
+		p.state = set
+	}
+	for _, statement := range more {
+		if err := p.exec(statement); err != nil {
+			return fmt.Errorf("%.80s: %w", statement, err)
+		}
+	}
+	return nil
 }
 
 // The server's errors of a statement whose table is not there.
@@ -207,23 +220,42 @@ func variable(body []byte) (string, error) {
 		return "", errStatus
 	}
 	value, rest := body[10:][:u.Uint32(body[6:])], body[10+u.Uint32(body[6:]):]
+	literal := ""
 	switch kind := body[1]; {
-	case kind == textValue && u.Uint32(body[2:]) == binaryCollation:
-		return "SET @" + name + " = 0x" + hex.EncodeToString(value) + "", nil
 	case kind == textValue:
-		charset, collation, known := collationOf(u.Uint32(body[2:]))
-		if !known {
-			return "", nil
-		}
-		return fmt.Sprintf("SET @%s = _%s X'%s' COLLATE %s", name, charset, hex.EncodeToString(value), collation), nil
-	case kind == realValue && len(value) == 8:
-		return fmt.Sprintf("SET @%s = %g", name, math.Float64frombits(u.Uint64(value))), nil
-	case kind == intValue && len(value) == 8 && len(rest) > 0 && rest[0]&1 != 0:
-		return fmt.Sprintf("SET @%s = %d", name, u.Uint64(value)), nil
-	case kind == intValue && len(value) == 8:
-		return fmt.Sprintf("SET @%s = %d", name, int64(u.Uint64(value))), nil
+		literal = textLiteral(u.Uint32(body[2:]), value)
+	case len(value) == 8:
+		literal = numberLiteral(kind, u.Uint64(value), len(rest) > 0 && rest[0]&1 != 0)
 	}
-	return "", nil
+	if literal == "" {
+		return "", nil
+	}
+	return "SET @" + name + " = " + literal, nil
+}
+
+// textLiteral is a text of a collation; "" where that is not known.
+func textLiteral(id uint32, value []byte) string {
+	charset, collation, known := collationOf(id)
+	switch {
+	case id == binaryCollation:
+		return "X'" + hex.EncodeToString(value) + "'"
+	case !known:
+		return ""
+	}
+	return fmt.Sprintf("_%s X'%s' COLLATE %s", charset, hex.EncodeToString(value), collation)
+}
+
+// numberLiteral is a number; "" where its kind is not known.
+func numberLiteral(kind byte, bits uint64, unsigned bool) string {
+	switch {
+	case kind == realValue:
+		return strconv.FormatFloat(math.Float64frombits(bits), 'e', -1, 64)
+	case kind == intValue && unsigned:
+		return strconv.FormatUint(bits, 10)
+	case kind == intValue:
+		return strconv.FormatInt(int64(bits), 10)
+	}
+	return ""
 }
 
 const binaryCollation = 63

@@ -46,7 +46,7 @@ func reach(all []Segment, bases []Base) Reach {
 		c := chainFrom(all, b.Position, b.Snapshot)
 		r.Missing = c.Missing
 		if r.Missing == "" && len(all) > 0 && c.End.File != all[len(all)-1].File {
-			r.Missing = fmt.Sprintf("the server began its log anew after %s:%d", c.End.Name, c.End.Offset)
+			r.Missing = fmt.Sprintf("the server began its log again after %s:%d", c.End.Name, c.End.Offset)
 		}
 		if c.Missing != "" && len(c.Segments) == 0 && c.Until.IsZero() {
 			continue

@@ -133,7 +133,8 @@ func (p *replayer) prepare() error {
 		return errors.New("the DSN of the database to replay into cannot be read")
 	}
 	others := map[string]bool{}
-	p.names = rewriter{from: p.t.Schema, to: c.DBName, others: func(name string) bool { return others[strings.ToLower(name)] }}
+	p.names = rewriter{from: p.t.Schema, to: c.DBName,
+		others: func(name string) bool { return others[strings.ToLower(name)] }}
 	if p.conn == nil {
 		return nil
 	}
@@ -214,6 +215,21 @@ func (p *replayer) event(e event) error {
 	switch v := e.Event.(type) {
 	case *replication.FormatDescriptionEvent:
 		return p.describe(e.RawData)
+	case *replication.QueryEvent:
+		return p.query(e, v)
+	case *replication.XIDEvent:
+		return p.commit(int64(e.Header.Timestamp))
+	case *replication.TableMapEvent:
+		return p.rows.table(e, v, p)
+	case *replication.RowsEvent:
+		return p.rows.add(e, v, p)
+	}
+	return p.other(e)
+}
+
+// other follows events that say how the next ones are to be applied.
+func (p *replayer) other(e event) error {
+	switch v := e.Event.(type) {
 	case *replication.GTIDEvent:
 		return p.begin(int64(v.ImmediateCommitTimestamp / 1e6))
 	case *replication.GtidTaggedLogEvent:
@@ -223,14 +239,6 @@ func (p *replayer) event(e event) error {
 		p.group.explicit = !v.IsStandalone() // it has no BEGIN
 		p.group.xa = v.Flags&preparedXA != 0
 		return err
-	case *replication.QueryEvent:
-		return p.query(e, v)
-	case *replication.XIDEvent:
-		return p.commit(int64(e.Header.Timestamp))
-	case *replication.TableMapEvent:
-		return p.rows.table(e, v, p)
-	case *replication.RowsEvent:
-		return p.rows.add(e, v, p)
 	case *replication.IntVarEvent:
 		name := "last_insert_id"
 		if v.Type == replication.INSERT_ID {

@@ -213,7 +213,7 @@ var definitions = []string{
 	"DROP TRIGGER later_one",
 }
 
-func rounds(t *testing.T) int {
+func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("CMSJOBS_MOMENTS")); err == nil {
 		return n
 	}
@@ -236,7 +236,7 @@ func TestAnyMomentIsRestored(t *testing.T) {
 		all, base := l.dumped(t)
 		a := NewArchiver(l.config)
 		var moments []moment
-		for i := range rounds(t) {
+		for i := range rounds() {
 			l.write(t, r, &n, 30)
 			if i < len(definitions) {
 				exec(t, l.db, definitions[i])

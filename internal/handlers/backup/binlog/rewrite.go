@@ -3,7 +3,6 @@ package binlog
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"strings"
 )
 
@@ -40,52 +39,72 @@ var errTorn = errors.New("a quoted text or a comment in it does not end")
 
 // rewrite reads a statement token by token: names in texts and comments stay. What
 // follows a database's name is a dot, or the name stands behind DATABASE or SCHEMA.
-func (r rewriter) rewrite(query []byte, mode uint64) (s statement, err error) {
+func (r rewriter) rewrite(query []byte, mode uint64) (statement, error) {
 	l := lexer{b: query, mode: mode}
-	var pending *token  // a name that may be a database's
-	last, words := 0, 0 // words before the last name
-	afterDot, afterDatabase := false, false
-	replace := func(t token) {
-		s.text = append(append(s.text, query[last:t.start]...), quotedName(r.to)...)
-		last, s.ours = t.end, true
-	}
+	p := rewriting{rewriter: r, query: query}
 	for {
 		t, err := l.next()
 		if err != nil {
-			return s, err
+			return p.s, err
 		}
-		if t.kind == dotToken && pending != nil {
-			switch {
-			case strings.EqualFold(pending.name, r.from):
-				replace(*pending)
-			case r.others(pending.name):
-				s.elsewhere = s.elsewhere || s.other == "" && !s.ours && changes(s.words[:words])
-				s.other = pending.name
-			}
+		if t.kind == dotToken && p.pending != nil {
+			p.qualified(*p.pending)
 		}
-		pending = nil
+		p.pending = nil
 		if t.kind == nameToken {
-			if words = len(s.words); t.plain && words < maxWords {
-				s.words = append(s.words, strings.ToUpper(t.name))
-			}
-			switch {
-			case afterDatabase && strings.EqualFold(t.name, r.from):
-				replace(t)
-			case !afterDot:
-				pending = &token{t.kind, t.start, t.end, t.name, t.plain}
-			}
-			word := strings.ToUpper(t.name)
-			afterDatabase = t.plain && (word == "DATABASE" || word == "SCHEMA" ||
-				afterDatabase && (word == "IF" || word == "NOT" || word == "EXISTS"))
+			p.name(t)
 		} else {
-			afterDatabase = false
+			p.afterDatabase = false
 		}
-		afterDot = t.kind == dotToken
+		p.afterDot = t.kind == dotToken
 		if t.kind == endToken {
-			s.text = append(s.text, query[last:]...)
-			return s, nil
+			p.s.text = append(p.s.text, query[p.last:]...)
+			return p.s, nil
 		}
 	}
+}
+
+// rewriting is one statement on its way.
+type rewriting struct {
+	rewriter
+	query   []byte
+	s       statement
+	pending *token // a name that may be a database's
+	last    int    // what of the query is not in the text yet
+	words   int    // before the last name
+
+	afterDot, afterDatabase bool
+}
+
+func (p *rewriting) replace(t token) {
+	p.s.text = append(append(p.s.text, p.query[p.last:t.start]...), quotedName(p.to)...)
+	p.last, p.s.ours = t.end, true
+}
+
+// qualified takes a name that a dot follows.
+func (p *rewriting) qualified(t token) {
+	switch {
+	case strings.EqualFold(t.name, p.from):
+		p.replace(t)
+	case p.others(t.name):
+		p.s.elsewhere = p.s.elsewhere || p.s.other == "" && !p.s.ours && changes(p.s.words[:p.words])
+		p.s.other = t.name
+	}
+}
+
+func (p *rewriting) name(t token) {
+	word := strings.ToUpper(t.name)
+	if p.words = len(p.s.words); t.plain && p.words < maxWords {
+		p.s.words = append(p.s.words, word)
+	}
+	switch {
+	case p.afterDatabase && strings.EqualFold(t.name, p.from):
+		p.replace(t)
+	case !p.afterDot:
+		p.pending = &t
+	}
+	between := word == "IF" || word == "NOT" || word == "EXISTS"
+	p.afterDatabase = t.plain && (word == "DATABASE" || word == "SCHEMA" || p.afterDatabase && between)
 }
 
 // changes says whether the next name of a statement is that of the table that it
@@ -139,28 +158,35 @@ func (l *lexer) next() (token, error) {
 	if start >= len(l.b) {
 		return token{kind: endToken, start: start, end: start}, nil
 	}
-	c := l.b[start]
-	switch {
-	case c == '`' || c == '"' && l.mode&ansiQuotes != 0:
-		name, err := l.quoted(c, false)
-		return token{nameToken, start, l.at, name, false}, err
-	case c == '\'' || c == '"':
-		_, err := l.quoted(c, l.mode&noBackslashEscapes == 0)
-		return token{kind: otherToken, start: start, end: l.at}, err
-	case c == '.' && start+1 < len(l.b) && l.b[start+1] >= '0' && l.b[start+1] <= '9' && !l.afterName(start):
-		l.at++
-		return token{kind: otherToken, start: start, end: l.at}, nil
-	case c == '.':
-		l.at++
-		return token{kind: dotToken, start: start, end: l.at}, nil
+	switch c := l.b[start]; {
+	case c == '\'' || c == '"' || c == '`':
+		return l.text(start, c)
 	case isName(c):
 		for l.at < len(l.b) && isName(l.b[l.at]) {
 			l.at++
 		}
 		return token{nameToken, start, l.at, string(l.b[start:l.at]), true}, nil
+	case c == '.' && !l.fraction(start):
+		l.at++
+		return token{kind: dotToken, start: start, end: l.at}, nil
 	}
 	l.at++
 	return token{kind: otherToken, start: start, end: l.at}, nil
+}
+
+// text reads what is quoted: a name or a text.
+func (l *lexer) text(start int, quote byte) (token, error) {
+	if quote == '`' || quote == '"' && l.mode&ansiQuotes != 0 {
+		name, err := l.quoted(quote, false)
+		return token{nameToken, start, l.at, name, false}, err
+	}
+	_, err := l.quoted(quote, l.mode&noBackslashEscapes == 0)
+	return token{kind: otherToken, start: start, end: l.at}, err
+}
+
+// fraction says whether a dot begins a number.
+func (l *lexer) fraction(dot int) bool {
+	return dot+1 < len(l.b) && l.b[dot+1] >= '0' && l.b[dot+1] <= '9' && !l.afterName(dot)
 }
 
 // afterName says whether a name ends directly before a place.
@@ -192,33 +218,43 @@ func (l *lexer) quoted(quote byte, escapes bool) (string, error) {
 func (l *lexer) skip() error {
 	for l.at < len(l.b) {
 		rest := l.b[l.at:]
-		switch c := rest[0]; {
-		case c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '\v' || c == '\f' || c == 0:
-			l.at++
-		case bytes.HasPrefix(rest, []byte("/*!")) || bytes.HasPrefix(rest, []byte("/*M!")):
-			l.at += bytes.IndexByte(rest, '!') + 1
-			for l.at < len(l.b) && l.b[l.at] >= '0' && l.b[l.at] <= '9' { // the version
-				l.at++
-			}
-		case bytes.HasPrefix(rest, []byte("*/")): // of such a comment
-			l.at += 2
-		case bytes.HasPrefix(rest, []byte("/*")):
-			end := bytes.Index(rest[2:], []byte("*/"))
-			if end < 0 {
-				return errTorn
-			}
-			l.at += 2 + end + 2
-		case c == '#', bytes.HasPrefix(rest, []byte("--")) && (len(rest) == 2 || rest[2] <= ' '):
-			end := bytes.IndexByte(rest, '\n')
-			if end < 0 {
-				end = len(rest)
-			}
-			l.at += end
-		default:
-			return nil
+		n, err := blank(rest)
+		if err != nil || n == 0 {
+			return err
 		}
+		l.at += n
 	}
 	return nil
+}
+
+// blank is how long the space or comment is that a text begins with. Of a comment that
+// servers execute it is only the mark.
+func blank(b []byte) (int, error) {
+	begins := func(mark string) bool { return bytes.HasPrefix(b, []byte(mark)) }
+	switch {
+	case bytes.IndexByte([]byte(" \t\n\r\v\f\x00"), b[0]) >= 0:
+		return 1, nil
+	case begins("/*!") || begins("/*M!"):
+		n := bytes.IndexByte(b, '!') + 1
+		for n < len(b) && b[n] >= '0' && b[n] <= '9' { // the version
+			n++
+		}
+		return n, nil
+	case begins("*/"): // of such a comment
+		return len("*/"), nil
+	case begins("/*"):
+		end := bytes.Index(b[2:], []byte("*/"))
+		if end < 0 {
+			return 0, errTorn
+		}
+		return 2 + end + 2, nil
+	case begins("#"), begins("--") && (len(b) == 2 || b[2] <= ' '):
+		if end := bytes.IndexByte(b, '\n'); end >= 0 {
+			return end, nil
+		}
+		return len(b), nil
+	}
+	return 0, nil
 }
 
 // action is what is done about a statement of the log.
@@ -291,5 +327,5 @@ func (s statement) String() string {
 	if len(s.words) > 3 {
 		return strings.Join(s.words[:3], " ") + " …"
 	}
-	return fmt.Sprintf("%s", strings.Join(s.words, " "))
+	return strings.Join(s.words, " ")
 }

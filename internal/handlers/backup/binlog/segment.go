@@ -16,8 +16,8 @@ import (
 // Folder is where a place keeps the archived log, below the prefix of the archives.
 const Folder = "binlog/"
 
-// File is a file of a server's binary log. A server that begins its log anew uses the
-// names again: when a file was begun tells them apart.
+// File is a file of a server's binary log. A server that begins its log again uses the
+// same names: when a file was begun tells them apart.
 type File struct {
 	Server  string // dump.LogPosition's
 	Created int64  // Unix seconds of the server's clock

@@ -52,67 +52,90 @@ const (
 
 var errStatus = errors.New("the context of a statement cannot be read")
 
+// lengths are those of what is not used. Those of texts are read.
+var lengths = map[byte]int{statusTableMap: 8, statusWithXID: 8, statusXID: 8, statusWritten: 4, statusCollation: 2,
+	statusNeedsKey: 1, statusEncryption: 1}
+
 // readSettings reads the context that a query event has. What follows one that is
 // unknown is left out, as servers do.
-func readSettings(b []byte) (s settings, err error) {
-	s.database, s.defaults, s.locale = -1, -1, -1
-	u := binary.LittleEndian
-	take := func(n int) []byte {
-		if err != nil || len(b) < n {
-			err = errStatus
-			return make([]byte, max(n, 8))
-		}
-		part := b[:n]
-		b = b[n:]
-		return part
-	}
-	text := func() string { return string(take(int(take(1)[0]))) }
-	for len(b) > 0 && err == nil {
-		switch take(1)[0] {
-		case statusFlags:
-			s.flags, s.hasFlags = u.Uint32(take(4)), true
-		case statusMode:
-			s.mode, s.hasMode = u.Uint64(take(8)), true
-		case statusCatalog:
-			text()
-			take(1)
-		case statusIncrement:
-			v := take(4)
-			s.increment = [2]uint16{u.Uint16(v), u.Uint16(v[2:])}
-		case statusCharset:
-			v := take(6)
-			s.charset = [3]uint16{u.Uint16(v), u.Uint16(v[2:]), u.Uint16(v[4:])}
-		case statusZone:
-			s.zone = text()
-		case statusCatalogName:
-			text()
-		case statusLocale:
-			s.locale = int(u.Uint16(take(2)))
-		case statusDatabase:
-			s.database = int(u.Uint16(take(2)))
-		case statusTableMap, statusWithXID, statusXID:
-			take(8)
-		case statusWritten:
-			take(4)
-		case statusInvoker:
-			text()
-			text()
-		case statusDatabases:
-			b = skipNames(b)
-		case statusMicroseconds, statusHRNow:
-			v := take(3)
-			s.micro = uint32(v[0]) | uint32(v[1])<<8 | uint32(v[2])<<16
-		case statusDefaults:
-			s.defaults = int(take(1)[0])
-		case statusCollation:
-			take(2)
-		case statusNeedsKey, statusEncryption:
-			take(1)
-		default:
-			return s, err
+func readSettings(b []byte) (settings, error) {
+	r := status{b: b, s: settings{database: -1, defaults: -1, locale: -1}}
+	for len(r.b) > 0 && r.err == nil {
+		code := r.take(1)[0]
+		if n, known := lengths[code]; known {
+			r.take(n)
+		} else if !r.names(code) && !r.value(code) {
+			break
 		}
 	}
-	return s, err
+	return r.s, r.err
+}
+
+// status is the context of a statement while it is read.
+type status struct {
+	b   []byte
+	s   settings
+	err error
+}
+
+func (r *status) take(n int) []byte {
+	if r.err != nil || len(r.b) < n {
+		r.err = errStatus
+		return make([]byte, max(n, 8))
+	}
+	part := r.b[:n]
+	r.b = r.b[n:]
+	return part
+}
+
+func (r *status) text() string { return string(r.take(int(r.take(1)[0]))) }
+
+// names reads what is a name; false is something else.
+func (r *status) names(code byte) bool {
+	switch code {
+	case statusCatalog:
+		r.text()
+		r.take(1)
+	case statusCatalogName:
+		r.text()
+	case statusInvoker:
+		r.text()
+		r.text()
+	case statusDatabases:
+		r.b = skipNames(r.b)
+	case statusZone:
+		r.s.zone = r.text()
+	default:
+		return false
+	}
+	return true
+}
+
+// value reads what is a number; false is something else.
+func (r *status) value(code byte) bool {
+	u, s := binary.LittleEndian, &r.s
+	switch code {
+	case statusFlags:
+		s.flags, s.hasFlags = u.Uint32(r.take(4)), true
+	case statusMode:
+		s.mode, s.hasMode = u.Uint64(r.take(8)), true
+	case statusIncrement:
+		s.increment = [2]uint16{u.Uint16(r.take(2)), u.Uint16(r.take(2))}
+	case statusCharset:
+		s.charset = [3]uint16{u.Uint16(r.take(2)), u.Uint16(r.take(2)), u.Uint16(r.take(2))}
+	case statusLocale:
+		s.locale = int(u.Uint16(r.take(2)))
+	case statusDatabase:
+		s.database = int(u.Uint16(r.take(2)))
+	case statusMicroseconds, statusHRNow:
+		v := r.take(3)
+		s.micro = uint32(v[0]) | uint32(v[1])<<8 | uint32(v[2])<<16
+	case statusDefaults:
+		s.defaults = int(r.take(1)[0])
+	default:
+		return false
+	}
+	return true
 }
 
 // mostNames is what stands for more names than are written.

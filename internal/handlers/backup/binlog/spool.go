@@ -34,7 +34,7 @@ type spool struct {
 	after int64
 }
 
-// errOtherFile says that the server has another file of that name: it began its log anew.
+// errOtherFile says that the server has another file of that name: it began its log again.
 var errOtherFile = errors.New("the server has another file of the same name")
 
 func (s *spool) file(name string, created, after int64) error {

@@ -235,7 +235,8 @@ func (r *Restorer) momentOfSite(ctx context.Context, q MomentRequest, request Re
 		return fmt.Errorf("nothing was changed: %w", err)
 	}
 	if !q.SkipSafety {
-		report, err := r.config.Safety(ctx, "before restoring "+q.At.UTC().Format(time.DateTime), true, false, progress)
+		name := "before restoring " + q.At.UTC().Format(time.DateTime)
+		report, err := r.config.Safety(ctx, name, true, false, progress)
 		done.Safety = &report
 		if err != nil {
 			return fmt.Errorf("nothing was changed: the backup before the restore failed: %w", err)
