@@ -242,14 +242,15 @@ func (l *look) backups(ctx context.Context) {
 	if b.Verifications {
 		old(VerificationOld, b.LastVerification, "no backup was ever verified", "the last backup was verified %s ago")
 	}
-	for name, text := range map[string]string{RestoreUnfinished: b.Unfinished, LogNotArchived: b.Log} {
+	left := ""
+	if len(b.TempDatabases) > 0 {
+		left = "left over: " + strings.Join(b.TempDatabases, ", ")
+	}
+	for name, text := range map[string]string{RestoreUnfinished: b.Unfinished, LogNotArchived: b.Log,
+		TempDatabasesLeft: left} {
 		l.set(name, reading{})
 		if text != "" {
 			l.set(name, holds("%s", text))
 		}
-	}
-	l.set(TempDatabasesLeft, reading{})
-	if len(b.TempDatabases) > 0 {
-		l.set(TempDatabasesLeft, holds("left over: %s", strings.Join(b.TempDatabases, ", ")))
 	}
 }

@@ -217,6 +217,9 @@ func rounds() int {
 	if n, err := strconv.Atoi(os.Getenv("CMSJOBS_MOMENTS")); err == nil {
 		return n
 	}
+	if os.Getenv("CMSJOBS_SOAK") == "1" { // make heavy
+		return 50
+	}
 	return 10
 }
 

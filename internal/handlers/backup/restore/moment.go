@@ -125,7 +125,8 @@ func (r *Restorer) PlanMoment(ctx context.Context, q MomentRequest) (MomentPlan,
 func (q MomentRequest) expected(server string) dump.Summary {
 	s := dump.Summary{Server: server}
 	for _, t := range q.Backup.Tables {
-		s.Tables = append(s.Tables, dump.Table{Name: t.Name, Rows: t.Rows, Empty: q.Emptied != nil && q.Emptied(t.Name)})
+		empty := q.Emptied != nil && q.Emptied(t.Name)
+		s.Tables = append(s.Tables, dump.Table{Name: t.Name, Rows: t.Rows, Empty: empty})
 	}
 	return s
 }
