@@ -38,6 +38,9 @@ type Backup struct {
 	VerifyDSN   DSN                    `koanf:"verify_dsn"`
 	VerifyMax   Size                   `koanf:"verify_max"`
 	Budget      time.Duration          `koanf:"verify_budget"`
+	Log         string                 `koanf:"log"` // auto, on, off
+	LogEvery    time.Duration          `koanf:"log_every"`
+	LogDSN      DSN                    `koanf:"log_dsn"`
 	Freespace   Size                   `koanf:"free_space"`
 	Alert       time.Duration          `koanf:"alert_after"`
 	Unverified  time.Duration          `koanf:"alert_unverified"`
@@ -63,7 +66,8 @@ func defaultBackup() Backup {
 		Profile: "own", Keep: 7, Weekly: 4,
 		Monthly: 3, MinAge: 72 * time.Hour, MinInterval: time.Hour,
 		NoRows: []string{"cache", "cache_locks", "sessions", "jobs"}, Stall: 5 * time.Minute, Verify: "restore",
-		Budget: time.Hour, Freespace: 1 << 30, Alert: 36 * time.Hour, Unverified: 8 * 24 * time.Hour,
+		Budget: time.Hour, Log: "auto", LogEvery: time.Minute,
+		Freespace: 1 << 30, Alert: 36 * time.Hour, Unverified: 8 * 24 * time.Hour,
 		Notify: "failure", Digest: true}
 }
 
@@ -80,6 +84,8 @@ func (b Backup) check(r *report) {
 	r.oneOf("backup/tool", b.Tool, "own", "mysqldump")
 	r.oneOf("backup/profile", b.Profile, "own", "botble", "both")
 	r.oneOf("backup/verify", b.Verify, "restore", "read", "off")
+	r.oneOf("backup/log", b.Log, "auto", "on", "off")
+	r.atLeastFor("backup/log_every", b.LogEvery, 5*time.Second)
 	r.atLeast("backup/keep", b.Keep, 1)
 	r.atLeast("backup/weekly", b.Weekly, 0)
 	r.atLeast("backup/monthly", b.Monthly, 0)
@@ -101,9 +107,12 @@ func (b Backup) check(r *report) {
 			r.add("backup/trusted_keys", "%.20q is no public key: cmsjobs backup key prints one (ed25519:…)", key)
 		}
 	}
-	if b.VerifyDSN != "" {
-		if _, err := b.VerifyDSN.Driver(); err != nil {
-			r.add("backup/verify_dsn", "%v", err)
+	for path, dsn := range map[string]DSN{"backup/verify_dsn": b.VerifyDSN, "backup/log_dsn": b.LogDSN} {
+		if dsn == "" {
+			continue
+		}
+		if _, err := dsn.Driver(); err != nil {
+			r.add(path, "%v", err)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -27,6 +28,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/backups"
 )
 
 // The folders' names in archives: uploads is the CMS's upload folder, media
@@ -63,6 +65,11 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 	if dsn := r.Config.Backup.VerifyDSN; dsn != "" {
 		if c.TempDBDSN, err = database.DriverDSN(dsn.Reveal()); err != nil {
 			return UsageError{Err: fmt.Errorf("backup.verify_dsn: %w", err)}
+		}
+	}
+	if dsn := cmp.Or(r.Config.Backup.LogDSN, r.Config.Feed.DSN); dsn != "" && c.DSN != "" {
+		if c.LogDSN, err = database.DriverDSN(dsn.Reveal()); err != nil {
+			return UsageError{Err: fmt.Errorf("backup.log_dsn: %w", err)}
 		}
 	}
 	if c.Files, err = r.backupFiles(); err != nil {
@@ -180,6 +187,7 @@ func backupOptions(c config.Backup, jobsTable string) (backup.Options, error) {
 		WithSecrets: c.WithSecrets,
 		Verify: map[string]manifest.Level{"restore": manifest.LevelRestored, "read": manifest.LevelParsed,
 			"off": manifest.LevelNone}[c.Verify],
+		Log: backup.LogMode(c.Log), LogEvery: c.LogEvery,
 		VerifyMaxBytes: int64(c.VerifyMax), VerifyBudget: c.Budget,
 		Health: health.Limits{MaxAge: orNever(c.Alert), MaxUnverified: orNever(c.Unverified)},
 	}
@@ -255,4 +263,20 @@ func placeLimits(c config.Backup) map[string]backup.PlaceLimits {
 				Monthly: cmp.Or(p.Monthly, c.Monthly), MinAge: orNone(cmp.Or(p.MinAge, c.MinAge))}}
 	}
 	return limits
+}
+
+// Moments says which spans of time can be restored.
+func (b webBackups) Moments(ctx context.Context) (list []backups.Moments, err error) {
+	reach, err := b.h.LogReach(ctx)
+	for _, name := range slices.Sorted(maps.Keys(reach)) {
+		windows := reach[name].Windows
+		for i, w := range windows {
+			m := backups.Moments{Destination: name, From: w.From.UTC(), Until: w.Until.UTC(), Bytes: reach[name].Bytes}
+			if i == len(windows)-1 {
+				m.Missing = reach[name].Missing
+			}
+			list = append(list, m)
+		}
+	}
+	return list, reached(err)
 }

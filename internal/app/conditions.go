@@ -134,7 +134,8 @@ func (r *Services) overdue(ctx context.Context, late time.Duration) ([]condition
 func (r *Services) backupCondition(ctx context.Context) (conditions.Backups, error) {
 	b, err := r.Handlers.Backup.Condition(ctx)
 	return conditions.Backups{LastComplete: b.LastComplete, LastVerification: b.LastVerification,
-		Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, TempDatabases: b.TempDB}, err
+		Verifications: r.Config.Backup.Verify != "off", Unfinished: b.Unfinished, TempDatabases: b.TempDB,
+		Log: b.Log}, err
 }
 
 // conditionNotice is what people receive about a change.

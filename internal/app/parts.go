@@ -57,6 +57,7 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 		}
 		parts = append(parts, part{"scheduler", s.Run})
 	}
+	parts = append(parts, r.logParts()...)
 	pools, err := r.phpParts()
 	if err != nil {
 		return nil, err
@@ -87,6 +88,15 @@ func (r *Services) Parts(onAbort func(abort func())) ([]part, error) {
 	return append(parts, part{"systemd", func(ctx context.Context) error {
 		return systemd.Notify(ctx, func(context.Context) error { return nil })
 	}}), nil
+}
+
+// logParts archive the binary log behind backups.
+func (r *Services) logParts() []part {
+	c, h := r.Config.Queue, r.Handlers.Backup
+	if h == nil || !h.HasLog() || !c.Worker || !c.Enabled {
+		return nil
+	}
+	return []part{{"log archive", h.ArchiveLog}}
 }
 
 // webParts are the server of pages and API, and the collector of page views that it

@@ -32,7 +32,8 @@ func (a *commandLine) backupCommand() *cobra.Command {
 			"latest --database --dry-run"}
 	c.AddCommand(a.backupCreateCommand(), a.backupListCommand(), a.backupShowCommand(), a.backupVerifyCommand(),
 		a.backupDownloadCommand(), a.backupPruneCommand(), a.backupSweepCommand(), a.backupKeyCommand(),
-		a.backupRestoreCommand(), a.backupContentsCommand(), a.backupExtractCommand(), a.backupCompareCommand())
+		a.backupRestoreCommand(), a.backupContentsCommand(), a.backupExtractCommand(), a.backupCompareCommand(),
+		a.backupMomentsCommand())
 	return c
 }
 

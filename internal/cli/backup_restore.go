@@ -23,6 +23,7 @@ type restoreOptions struct {
 	from, into                    string
 	dry, everything, finish, undo bool
 	post                          int64
+	at                            string
 }
 
 func (a *commandLine) backupRestoreCommand() *cobra.Command {
@@ -40,8 +41,12 @@ site as it was or as the backup; doctor says which. --undo removes what it loade
 what remains. The next start of the service and the next backup do the nearer of the two.`,
 		Example: "  cmsjobs backup restore latest --database --dry-run\n  cmsjobs backup restore latest --files " +
 			"--paths 'uploads/news/**' --confirm WORD\n  cmsjobs backup restore latest --database --into " +
-			"mysql://user@host/copy\n  cmsjobs backup restore latest --post 12",
+			"mysql://user@host/copy\n  cmsjobs backup restore latest --post 12\n  cmsjobs backup restore --at " +
+			"'2026-11-21 14:03:00' --into found_again --dry-run",
 		RunE: func(c *cobra.Command, args []string) error {
+			if o.at != "" {
+				return a.restoreMoment(c, o, args)
+			}
 			return a.runRestore(c, o, args)
 		}}
 	o.flags(c)
@@ -108,6 +113,12 @@ func (o *restoreOptions) flags(c *cobra.Command) {
 	c.MarkFlagsMutuallyExclusive("post", "everything")
 	c.MarkFlagsMutuallyExclusive("post", "database")
 	c.MarkFlagsMutuallyExclusive("post", "files")
+	f.StringVar(&o.at, "at", "", "the database as it was at this second, for example '2026-11-21 14:03:00' (the CMS's "+
+		"time) or 2026-11-21T14:03:00+01:00; with --into NAME in a new database")
+	for _, other := range []string{"everything", "database", "tables", "files", "paths", "post", "collation",
+		"into-folder", "trust-unknown", "allow-failed"} {
+		c.MarkFlagsMutuallyExclusive("at", other)
+	}
 	f.BoolVar(&o.finish, "finish", false, "finish a restore that was killed")
 	f.BoolVar(&o.undo, "undo", false, "roll back a restore that was killed")
 	c.MarkFlagsMutuallyExclusive("finish", "undo")

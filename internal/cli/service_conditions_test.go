@@ -278,6 +278,9 @@ func (l *conditionsLab) whileWorking() []provocation {
 				"'20260101-000000', 'gone', 'loading', ?, ?)", time.Now().UnixMilli(),
 				`{"files":["gone"],"set":{"id":"lab"}}`)
 		}, restore: func() { l.exec("DELETE FROM cmsjobs_backup_restores") }},
+		{name: conditions.LogNotArchived, provoke: func() {
+			l.lock("log-trouble", "the server removed its log before it was archived")
+		}, restore: func() { l.unlock("log-trouble") }},
 		{name: conditions.WritesFailing, provoke: func() {
 			l.exec("ALTER TABLE cmsjobs_processes RENAME TO cmsjobs_lost")
 		}, restore: func() { l.exec("ALTER TABLE cmsjobs_lost RENAME TO cmsjobs_processes") }},

@@ -48,6 +48,7 @@ type Backups struct {
 	Verifications                  bool
 	Unfinished                     string   // what is known of a restore that did not finish
 	TempDatabases                  []string // databases or files of verifications, while none runs
+	Log                            string   // what keeps the binary log from being archived
 }
 
 // Process names this process. Its scheduler, where it runs one, says in

@@ -38,6 +38,7 @@ const (
 	VerificationOld   = "verification_old"
 	RestoreUnfinished = "restore_unfinished"
 	TempDatabasesLeft = "temp_databases_left"
+	LogNotArchived    = "log_not_archived"
 	ClockJump         = "clock_jump"
 )
 
@@ -165,6 +166,10 @@ func safetyList() []Definition {
 			"over", Measured: "databases or files of a verification are still there after LIMIT",
 			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the " +
 				"detail names them", Page: "/admin/backups"},
+		{Name: LogNotArchived, Severity: Warning, Slow: true, Title: "The database's binary log is not archived",
+			Measured: "a part of the log was gone before it was archived, or it cannot be read or stored",
+			Fix:      "The detail says what is missing. After a gap run `cmsjobs backup create --only-database`",
+			Page:     "/admin/backups"},
 	}
 }
 

@@ -217,7 +217,8 @@ func (l *look) backups(ctx context.Context) {
 	}
 	b, err := l.c.Backups(ctx)
 	if err != nil {
-		for _, name := range []string{NoBackup, VerificationOld, RestoreUnfinished, TempDatabasesLeft} {
+		for _, name := range []string{NoBackup, VerificationOld, RestoreUnfinished, TempDatabasesLeft,
+			LogNotArchived} {
 			if l.wanted(name) {
 				l.set(name, unmeasured(err))
 			}
@@ -241,12 +242,15 @@ func (l *look) backups(ctx context.Context) {
 	if b.Verifications {
 		old(VerificationOld, b.LastVerification, "no backup was ever verified", "the last backup was verified %s ago")
 	}
-	l.set(RestoreUnfinished, reading{})
-	if b.Unfinished != "" {
-		l.set(RestoreUnfinished, holds("%s", b.Unfinished))
-	}
-	l.set(TempDatabasesLeft, reading{})
+	left := ""
 	if len(b.TempDatabases) > 0 {
-		l.set(TempDatabasesLeft, holds("left over: %s", strings.Join(b.TempDatabases, ", ")))
+		left = "left over: " + strings.Join(b.TempDatabases, ", ")
+	}
+	for name, text := range map[string]string{RestoreUnfinished: b.Unfinished, LogNotArchived: b.Log,
+		TempDatabasesLeft: left} {
+		l.set(name, reading{})
+		if text != "" {
+			l.set(name, holds("%s", text))
+		}
 	}
 }

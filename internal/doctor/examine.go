@@ -80,6 +80,7 @@ func checks() []check {
 		{"breakers", checkBreakers},
 		{"backups", checkBackups},
 		{"repository", checkRepository},
+		{"log archive", checkLog},
 		{"space for backups", checkBackupSpace},
 		{"bucket", checkBucket},
 		{"analytics", checkAnalytics},

@@ -127,6 +127,10 @@ func (h *features) RestorePost(_ context.Context, _ string, post int64, confirm 
 	}
 	return receipt()
 }
+func (h *features) Moments(context.Context) ([]backups.Moments, error) {
+	return []backups.Moments{{Destination: "local", From: noon, Until: noon.Add(time.Hour), Bytes: 5,
+		Missing: "the file log.000009 is not archived"}}, nil
+}
 func (h *features) BackupHealth(context.Context) (backups.BackupHealth, error) {
 	health := backups.BackupHealth{Verified: &noon, VerifiedID: "b", Warnings: []string{
 		"the newest good backup is 40h old"}}

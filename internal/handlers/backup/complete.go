@@ -171,6 +171,9 @@ func (r *run) manifestFile() manifest.File {
 	s.Error = strings.Trim(r.manifest.DatabaseError+"; "+r.report.FilesError, "; ")
 	if d := r.manifest.Dump; d != nil {
 		s.Rows, s.Schema, s.Needs = d.Rows, d.Schema, portable.Of(*d)
+		if d.Log != nil && !s.Limited {
+			s.Log = &manifest.LogStart{LogPosition: *d.Log, Snapshot: d.Snapshot}
+		}
 		for _, t := range d.Tables {
 			s.Tables = append(s.Tables, manifest.TableFigure{Name: t.Name, Rows: t.Rows})
 		}

@@ -21,6 +21,8 @@ type Condition struct {
 	Unfinished string
 	// TempDB are databases and folders of verifications that died.
 	TempDB []string
+	// Log says what keeps the binary log from being archived.
+	Log string
 }
 
 // Condition looks at the state of backups.
@@ -47,6 +49,9 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 		c.LastVerification = time.UnixMilli(verification).UTC()
 	}
 	if c.Unfinished, err = h.Unfinished(ctx); err != nil {
+		return c, err
+	}
+	if c.Log, err = h.LogTrouble(ctx); err != nil {
 		return c, err
 	}
 	c.TempDB, err = h.Leftovers(ctx)

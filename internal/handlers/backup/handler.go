@@ -49,6 +49,8 @@ type Config struct {
 	// TempDBDSN names another server for restores that verify a backup; "" is
 	// the CMS's own.
 	TempDBDSN string
+	// LogDSN opens the server with an account that may read its binary log; "" is DSN.
+	LogDSN string
 	// Destinations by name. At least one is required.
 	Destinations map[string]storage.Store
 	// Files are the folders to back up.
@@ -130,6 +132,11 @@ type Options struct {
 	// VerifyBudget limits a verification (default 1 h, no limit of size).
 	VerifyBudget   time.Duration
 	VerifyMaxBytes int64
+	// Log says whether the binary log is archived behind backups: LogAuto (default), LogOn
+	// or LogOff.
+	Log LogMode
+	// LogEvery is how often what the server wrote is archived (default 1 min).
+	LogEvery time.Duration
 	// MinFree is the space that must stay on a local destination's disk (default 256 MiB).
 	MinFree int64
 	// Health says when to warn.
@@ -221,6 +228,8 @@ func (o *Options) setDefaults() {
 		o.EmptyTables = []string{"cache", "cache_locks", "sessions"}
 	}
 	o.Tool = cmp.Or(o.Tool, ownTool)
+	o.Log = cmp.Or(o.Log, LogAuto)
+	o.LogEvery = cmp.Or(o.LogEvery, time.Minute)
 	if o.StallTimeout <= 0 {
 		o.StallTimeout = 10 * time.Minute
 	}

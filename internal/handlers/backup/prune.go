@@ -106,16 +106,18 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog
 	if err != nil {
 		return nil, err
 	}
-	var leave []catalog.Stored
+	var leave, kept []catalog.Stored
 	for i, d := range h.c.Options.limitsOf(destination).Retention.Decide(h.rated(all), h.c.Now()) {
-		if !d.Keep {
+		if d.Keep {
+			kept = append(kept, all[i])
+		} else {
 			leave = append(leave, all[i])
 		}
 	}
 	if gone, err = deleteAll(ctx, store, leave); err != nil {
 		return gone, err
 	}
-	return gone, h.forget(ctx, destination, gone)
+	return gone, errors.Join(h.forget(ctx, destination, gone), h.pruneLog(ctx, destination, kept))
 }
 
 // deleteAll deletes backups and returns those that are gone.

@@ -31,6 +31,8 @@ type Options struct {
 	Throttle int64
 	// Progress receives after each piece how much SQL and how many rows there are.
 	Progress func(table string, rows, bytes int64)
+	// LogPosition asks for Summary.Log. On MySQL writers wait for a moment then.
+	LogPosition bool
 	// PieceSize is about how long a piece is; 0 means 2 MiB.
 	PieceSize int
 }
@@ -42,14 +44,16 @@ type Summary struct {
 	Charset   string    `json:"charset"`
 	Collation string    `json:"collation"`
 	Snapshot  time.Time `json:"snapshot"` // the server's clock
-	Tables    []Table   `json:"tables"`
-	Views     []string  `json:"views,omitempty"`
-	Sequences []string  `json:"sequences,omitempty"`
-	Routines  []string  `json:"routines,omitempty"`
-	Triggers  []string  `json:"triggers,omitempty"`
-	Events    []string  `json:"events,omitempty"`
-	Rows      int64     `json:"rows"`
-	Bytes     int64     `json:"bytes"` // of SQL
+	// Log is the position of the binary log at the snapshot; nil where it is not known.
+	Log       *LogPosition `json:"log,omitempty"`
+	Tables    []Table      `json:"tables"`
+	Views     []string     `json:"views,omitempty"`
+	Sequences []string     `json:"sequences,omitempty"`
+	Routines  []string     `json:"routines,omitempty"`
+	Triggers  []string     `json:"triggers,omitempty"`
+	Events    []string     `json:"events,omitempty"`
+	Rows      int64        `json:"rows"`
+	Bytes     int64        `json:"bytes"` // of SQL
 	// Schema is a hash over Objects; of PostgreSQL and SQLite over every CREATE statement.
 	Schema string `json:"schema"`
 	// Objects say how each table, view and stored program of MySQL is made.

@@ -23,13 +23,8 @@ func (d *dumper) begin(ctx context.Context) error {
 	if err := d.settle(ctx); err != nil {
 		return fmt.Errorf("preparing the session: %w", err)
 	}
-	for _, statement := range []string{
-		"SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ",
-		"START TRANSACTION WITH CONSISTENT SNAPSHOT",
-	} {
-		if _, err := d.conn.ExecContext(ctx, statement); err != nil {
-			return fmt.Errorf("%s: %w", statement, err)
-		}
+	if err := d.snapshot(ctx); err != nil {
+		return err
 	}
 	var now float64
 	err := d.conn.QueryRowContext(ctx, "SELECT UNIX_TIMESTAMP(NOW(3)), @@character_set_database, @@collation_database").

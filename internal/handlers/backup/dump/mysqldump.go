@@ -24,6 +24,7 @@ func Mysqldump(ctx context.Context, dsn string, o Options, sink Sink) (Summary, 
 		return Summary{}, fmt.Errorf("opening the database for the dump: %w", err)
 	}
 	defer s.close()
+	o.LogPosition = false // the tool takes its own snapshot
 	d := &dumper{session: s, options: o}
 	if err := d.begin(ctx); err != nil { // only for the figures
 		return Summary{}, err

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
@@ -98,7 +99,9 @@ type File struct {
 	Repository *InRepository `json:"repository,omitempty"`
 	// Needs is what the dump needs of the server that takes it; nil when unknown.
 	Needs *portable.Needs `json:"needs,omitempty"`
-	Error string          `json:"error,omitempty"`
+	// Log is where the binary log stood at the dump's snapshot; nil when unknown.
+	Log   *LogStart `json:"log,omitempty"`
+	Error string    `json:"error,omitempty"`
 	// Limited is true when only some tables were asked for.
 	Limited bool `json:"limited,omitempty"`
 	// Safety is true for what was made before a restore: perhaps of a site that
@@ -112,6 +115,12 @@ type File struct {
 	// Warnings.
 	SignedBy  string `json:"signed_by,omitempty"`
 	Signature string `json:"signature,omitempty"`
+}
+
+// LogStart is where a replay of the binary log begins that follows a dump.
+type LogStart struct {
+	dump.LogPosition
+	Snapshot time.Time `json:"snapshot"` // the server's clock
 }
 
 // InRepository names the files of a backup in the repository at its destination.

@@ -75,9 +75,7 @@ func (o *operation) load(ctx context.Context, progress func(catalog.Step)) (err 
 			return err
 		}
 	}
-	if err := o.config.Catalog.Read(ctx, o.q.Backup, progress, func(e archive.Entry, content io.Reader) error {
-		return w.entry(ctx, e, content)
-	}); err != nil {
+	if err := o.read(ctx, &w, progress); err != nil {
 		return err
 	}
 	if o.q.Database {
@@ -96,6 +94,18 @@ func (o *operation) load(ctx context.Context, progress func(catalog.Step)) (err 
 	}
 	return fmt.Errorf("%w: what was loaded is not what was saved: %s", manifest.ErrUnverified,
 		strings.Join(problems, "; "))
+}
+
+// read shows the writer what is restored.
+func (o *operation) read(ctx context.Context, w *writer, progress func(catalog.Step)) error {
+	if o.q.contents == nil {
+		return o.config.Catalog.Read(ctx, o.q.Backup, progress, func(e archive.Entry, content io.Reader) error {
+			return w.entry(ctx, e, content)
+		})
+	}
+	summary, err := o.q.contents(ctx, w.load.Load)
+	w.manifest = &manifest.Manifest{Dump: &summary}
+	return err
 }
 
 // exchange puts what was loaded in the place of what is there.

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 )
@@ -51,6 +52,9 @@ type Request struct {
 	// SkipSafety leaves out the backup that is made before.
 	SkipSafety bool
 
+	// contents are loaded instead of the backup's: those of a database that was brought to a
+	// later moment.
+	contents func(ctx context.Context, load dump.Sink) (dump.Summary, error)
 	// Begin is called when nothing else restores or backs up, before anything
 	// is done; its error ends the restore. nil is nothing to ask.
 	Begin func(context.Context) error

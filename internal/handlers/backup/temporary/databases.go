@@ -28,6 +28,13 @@ type Database struct {
 	Claim    *lock.Lock
 }
 
+// Drop drops a database that no lease names.
+func (s *Database) Drop(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), dropTimeout)
+	defer cancel()
+	return s.drop(ctx)
+}
+
 // dropTimeout is what dropping a temporary database may take, whatever happened
 // before.
 const dropTimeout = time.Minute

@@ -112,6 +112,11 @@ func (k *Keeper) NewDatabase(engine string) Item {
 	return Item{engine, serverOf(engine, k.ServerDSN()), randomName(DatabasePrefix)}
 }
 
+// NewDatabaseAt names a new temporary database on the server of a DSN of MySQL.
+func (k *Keeper) NewDatabaseAt(dsn string) Item {
+	return Item{database.MySQL, serverOf(database.MySQL, dsn), randomName(DatabasePrefix)}
+}
+
 // Claim takes the lock of a temporary before it is made.
 func (k *Keeper) Claim(ctx context.Context, t Item, purpose string) (context.Context, *lock.Lock, error) {
 	return k.config.Locks.Acquire(ctx, lock.Request{Name: t.lock(), Purpose: purpose})

@@ -98,6 +98,8 @@ type backupsPageData struct {
 	Restores   bool
 	Browses    bool
 	Health     *BackupHealth
+	// Moments are the spans within which any second can be restored.
+	Moments []Moments
 	BackupList
 	Plot     template.HTML
 	Calendar []calendarDay
@@ -160,7 +162,13 @@ func (h handlers) status(r *web.Request, v *backupsPageData) (ready bool, err er
 	if seen {
 		v.Health = &health
 	}
-	return ready && seen, nil
+	moments, known, err := web.Cached(r, "backup moments", h.moments)
+	if err != nil { // the list says what does not answer
+		r.Log().Error("moments that can be restored not listed", "event", "backup.list_failed", "error", err)
+		known = true
+	}
+	v.Moments = moments.Items
+	return ready && seen && known, nil
 }
 
 // backupPlot shows how sizes grew, oldest first.

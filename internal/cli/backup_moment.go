@@ -1,0 +1,188 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
+)
+
+func (a *commandLine) backupMomentsCommand() *cobra.Command {
+	return &cobra.Command{Use: "moments", Short: "List which moments of the database can be restored",
+		Args: cobra.NoArgs,
+		Long: `MySQL and MariaDB: the binary log is archived behind the backups where backup.log allows it, and
+any second in these spans can be restored (cmsjobs backup restore --at). Times are UTC.`,
+		Example: "  cmsjobs backup moments",
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
+				reach, err := h.LogReach(ctx)
+				var cells [][]string
+				for _, name := range slices.Sorted(maps.Keys(reach)) {
+					for i, w := range reach[name].Windows {
+						missing := ""
+						if i == len(reach[name].Windows)-1 {
+							missing = reach[name].Missing
+						}
+						cells = append(cells, []string{name, utc(w.From), utc(w.Until),
+							humanize.IBytes(uint64(reach[name].Bytes)), missing})
+					}
+				}
+				nothing := "None but those of backups; cmsjobs doctor says what is missing."
+				columns := []string{"DESTINATION", "FROM", "UNTIL", "LOG", "MISSING AFTER"}
+				return errors.Join(a.list(reach, columns, cells, nothing), err)
+			})
+		}}
+}
+
+func utc(t time.Time) string {
+	if t.IsZero() {
+		return "–"
+	}
+	return t.UTC().Format(time.DateTime)
+}
+
+// moment reads a time of the CMS's clock, or one with an offset.
+func moment(text string, zone *time.Location) (time.Time, error) {
+	for _, layout := range []string{time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04:05"} {
+		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return at, nil
+		}
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, app.Usagef("--at %q is no time: write it as '2026-11-21 14:03:00' (the CMS's time) or "+
+		"2026-11-21T14:03:00+01:00", text)
+}
+
+var databaseName = regexp.MustCompile(`^[A-Za-z0-9_]{1,60}$`)
+
+// restoreMoment shows what a restore to a moment would do, and does it once that is
+// confirmed.
+func (a *commandLine) restoreMoment(c *cobra.Command, o restoreOptions, args []string) error {
+	if len(args) > 0 {
+		return app.Usagef("--at chooses the backup: name none")
+	}
+	return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+		h := r.Handlers.Backup
+		if h == nil {
+			return app.Usagef("where backups go is not known: name the CMS's folder (--cms DIR), or set backup.dir")
+		}
+		zone, err := r.Site.Zone(ctx)
+		if err != nil { // perhaps there is no database any more
+			zone = time.UTC
+		}
+		at, err := moment(o.at, zone)
+		if err != nil {
+			return err
+		}
+		q, err := h.FindMoment(ctx, at, o.from)
+		if err != nil {
+			return err
+		}
+		q.Confirm, q.SkipSafety = o.request.Confirm, o.request.SkipSafety
+		if q.IntoDSN, err = intoDSN(h, o.into); err != nil {
+			return err
+		}
+		if o.dry || q.Confirm == "" {
+			return a.planMoment(ctx, h, q, o.dry)
+		}
+		progress, end := a.backupProgress()
+		done, err := h.Moment(ctx, q, progress)
+		end()
+		if err != nil {
+			return err
+		}
+		return a.printMoment(done)
+	})
+}
+
+// intoDSN is that of a name on the site's server, or the one that was named.
+func intoDSN(h *backup.Handler, into string) (string, error) {
+	switch {
+	case into == "":
+		return "", nil
+	case databaseName.MatchString(into):
+		dsn, err := h.IntoNamed(into)
+		if err != nil {
+			return "", app.UsageError{Err: err}
+		}
+		return dsn, nil
+	}
+	dsn, err := database.DriverDSN(into)
+	if err != nil {
+		return "", app.UsageError{Err: fmt.Errorf("--into: %w", err)}
+	}
+	return dsn, nil
+}
+
+func (a *commandLine) planMoment(ctx context.Context, h *backup.Handler, q restore.MomentRequest, dry bool) error {
+	p, err := h.PlanMoment(ctx, q)
+	if err != nil {
+		return err
+	}
+	if a.global.json {
+		err = a.printJSON(p)
+	} else {
+		a.describeMoment(p)
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(p.Refused) > 0:
+		return fmt.Errorf("nothing was changed: %w: %s", restore.ErrUnfit, strings.Join(p.Refused, "; "))
+	case dry:
+		return nil
+	}
+	return app.Usagef("nothing was changed: say it again with --confirm %s", p.Token)
+}
+
+func (a *commandLine) describeMoment(p restore.MomentPlan) {
+	fmt.Fprintf(a.out, "The database as it was at %s (%s UTC), into %s.\n", p.At.Format("2006-01-02 15:04:05 -07:00"),
+		utc(p.At), display.Printable(p.Database))
+	fmt.Fprintf(a.out, "Backup: %s at %s, of %s UTC.\n", p.Backup, p.Destination, utc(p.Snapshot))
+	fmt.Fprintf(a.out, "Log: %s in %s, from %s to %s; archived until %s UTC.\n", humanize.IBytes(uint64(p.Bytes)),
+		display.Sprintf("%d {segment|segments}", p.Segments), p.From, p.To, utc(p.Until))
+	fmt.Fprintf(a.out, "Transactions: %d, the last one at %s UTC; the next one, which is left out, at %s UTC.\n",
+		p.Transactions, utc(p.Last), utc(p.Next))
+	for _, text := range slices.Concat(p.Warnings, p.Notes) {
+		fmt.Fprintf(a.out, "Note: %s.\n", display.Printable(text))
+	}
+	for _, text := range p.Refused {
+		fmt.Fprintf(a.out, "It cannot be restored there: %s.\n", display.Printable(text))
+	}
+	if len(p.Refused) == 0 {
+		fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
+	}
+}
+
+func (a *commandLine) printMoment(done restore.MomentResult) error {
+	if err := a.list(done, []string{"RESTORED", "DATABASE", "TABLES", "ROWS", "TRANSACTIONS", "PROBLEMS"},
+		[][]string{{utc(done.At), done.Database, strconv.Itoa(done.Tables), strconv.FormatInt(done.Rows, 10),
+			strconv.FormatInt(done.Transactions, 10), strings.Join(done.Problems, "; ")}}, ""); err != nil {
+		return err
+	}
+	if !a.global.json && len(done.WithoutRows) > 0 {
+		fmt.Fprintf(a.out, "Without rows, as in each backup: %s.\n", strings.Join(done.WithoutRows, ", "))
+	}
+	if len(done.Problems) > 0 {
+		return errors.New("what was restored may differ from what was there")
+	}
+	return nil
+}

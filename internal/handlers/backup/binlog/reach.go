@@ -1,0 +1,84 @@
+package binlog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+)
+
+// Window is a row of moments, each of which can be restored.
+type Window struct {
+	From  time.Time `json:"from"`
+	Until time.Time `json:"until"`
+}
+
+// Reach says which moments can be restored from what a place has.
+type Reach struct {
+	Windows []Window `json:"windows,omitempty"` // oldest first
+	// Missing says why the newest backup leads to no later moments, or not to the end of
+	// the archive; "" where it does.
+	Missing string `json:"missing,omitempty"`
+	Bytes   int64  `json:"bytes"` // that the archive takes
+}
+
+// ReachOf lists a place and says how far one can go.
+func ReachOf(ctx context.Context, place storage.Store, bases []Base) (Reach, error) {
+	all, err := list(ctx, place)
+	return reach(all, bases), err
+}
+
+// ChainOf lists a place and follows its archive from a backup.
+func ChainOf(ctx context.Context, place storage.Store, b Base) (Chain, error) {
+	all, err := list(ctx, place)
+	return chainFrom(all, b.Position, b.Snapshot), err
+}
+
+func reach(all []Segment, bases []Base) Reach {
+	var r Reach
+	for _, s := range all {
+		r.Bytes += s.Size
+	}
+	bases = slices.SortedFunc(slices.Values(bases), func(a, b Base) int { return a.Snapshot.Compare(b.Snapshot) })
+	for _, b := range bases {
+		c := chainFrom(all, b.Position, b.Snapshot)
+		r.Missing = c.Missing
+		if r.Missing == "" && len(all) > 0 && c.End.File != all[len(all)-1].File {
+			r.Missing = fmt.Sprintf("the server began its log again after %s:%d", c.End.Name, c.End.Offset)
+		}
+		if c.Missing != "" && len(c.Segments) == 0 && c.Until.IsZero() {
+			continue
+		}
+		if c.Until.Before(b.Snapshot) { // nothing was written since
+			c.Until = b.Snapshot.Truncate(time.Second)
+		}
+		if n := len(r.Windows); n > 0 && !b.Snapshot.Truncate(time.Second).After(r.Windows[n-1].Until) {
+			if c.Until.After(r.Windows[n-1].Until) {
+				r.Windows[n-1].Until = c.Until
+			}
+			continue
+		}
+		r.Windows = append(r.Windows, Window{b.Snapshot, c.Until})
+	}
+	return r
+}
+
+// Prune removes the segments that none of the kept backups needs, and says how many.
+func Prune(ctx context.Context, place storage.Store, kept []Base) (n int, err error) {
+	if len(kept) == 0 {
+		return 0, nil
+	}
+	all, err := list(ctx, place)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range unneeded(all, kept) {
+		if err := place.Delete(ctx, s.key()); err != nil {
+			return n, fmt.Errorf("removing %s: %w", s.key(), err)
+		}
+		n++
+	}
+	return n, nil
+}

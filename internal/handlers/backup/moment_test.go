@@ -1,0 +1,236 @@
+package backup
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"filippo.io/age"
+	"github.com/go-sql-driver/mysql"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/binlog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+)
+
+// newLoggedSite is a site on a server that writes a binary log, by the real clock.
+func newLoggedSite(t *testing.T, engine jobstest.Engine) *site {
+	t.Helper()
+	server := jobstest.Own(t, engine, "--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=0",
+		"--log-bin-trust-function-creators=1")
+	t.Setenv("CMSJOBS_TEST_"+strings.ToUpper(string(engine))+"_PORT", fmt.Sprint(server.Port))
+	jobstest.AsRoot(t)
+	s := newSite(t, engine)
+	s.c.Now = time.Now
+	return s
+}
+
+// second waits for the end of the server's second and says which it was.
+func (s *site) second(t *testing.T) time.Time {
+	t.Helper()
+	var begun, now int64
+	for begun == now {
+		if err := s.Get(&now, "SELECT UNIX_TIMESTAMP()"); err != nil {
+			t.Fatal(err)
+		}
+		if begun == 0 {
+			begun = now
+		}
+	}
+	return time.Unix(begun, 0)
+}
+
+func (s *site) rows(t *testing.T, dsn string, tables ...string) map[string]string {
+	t.Helper()
+	is, err := dump.MySQL(t.Context(), dsn, dump.Options{Tables: tables},
+		func(dump.Part, string, []byte) error { return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := map[string]string{}
+	for _, table := range is.Tables {
+		sums[table.Name] = fmt.Sprint(table.Rows, " ", table.Checksum)
+	}
+	return sums
+}
+
+// moment plans and carries out.
+func moment(t *testing.T, h *Handler, at time.Time, into string) restore.MomentResult {
+	t.Helper()
+	q, err := h.FindMoment(t.Context(), at, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	q.IntoDSN = into
+	plan, err := h.PlanMoment(t.Context(), q)
+	if err != nil || len(plan.Refused) > 0 {
+		t.Fatalf("%v, refused %q", err, plan.Refused)
+	}
+	if _, err := h.Moment(t.Context(), q, nil); !errors.Is(err, restore.ErrUnconfirmed) {
+		t.Fatalf("without the word: %v", err)
+	}
+	q.Confirm = plan.Token
+	done, err := h.Moment(t.Context(), q, nil)
+	if err != nil || len(done.Problems) > 0 {
+		t.Fatalf("%v, problems %q", err, done.Problems)
+	}
+	if done.Transactions != plan.Transactions {
+		t.Errorf("the plan had %d transactions, applied were %d", plan.Transactions, done.Transactions)
+	}
+	return done
+}
+
+func TestTheSiteIsBroughtToAMoment(t *testing.T) {
+	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		s := newLoggedSite(t, engine)
+		identity, err := age.GenerateX25519Identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.c.Options.Recipients, s.c.Options.Identities = []age.Recipient{identity.Recipient()}, []age.Identity{identity}
+		h := s.handler(t)
+		if _, err := h.FindMoment(t.Context(), time.Now(), ""); !errors.Is(err, ErrNoMoment) {
+			t.Errorf("without a backup: %v", err)
+		}
+		before := time.Now().Add(-time.Minute)
+		_, b := s.backup(t, h)
+		if b.Log == nil || b.Log.Server == "" || engine == jobstest.MariaDB != (!strings.Contains(b.Log.GTID, ":")) {
+			t.Fatalf("the position is %+v", b.Log)
+		}
+		s.MustExec("INSERT INTO posts VALUES (1000, 'later', 'x')")
+		s.MustExec("UPDATE posts SET title = 'changed' WHERE id < 100")
+		s.MustExec("CREATE TABLE pages (id INT PRIMARY KEY)")
+		s.MustExec("INSERT INTO pages VALUES (1), (2)")
+		want := s.rows(t, s.DSN, "posts", "pages")
+		at := s.second(t)
+		s.MustExec("INSERT INTO posts VALUES (1001, 'too late', 'x')")
+		s.MustExec("DROP TABLE pages")
+		s.MustExec("CREATE TABLE stays (id INT PRIMARY KEY)")
+
+		into, err := h.IntoNamed("recovered")
+		if err != nil {
+			t.Fatal(err)
+		}
+		done := moment(t, h, at, into)
+		if got := s.rows(t, into, "posts", "pages"); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("restored %v, want %v", got, want)
+		}
+		if done.Next.IsZero() || !slices.Contains(done.WithoutRows, "cache") || done.Statements == 0 {
+			t.Errorf("%+v", done)
+		}
+		if _, err := s.Exec("SELECT 1 FROM pages"); err == nil {
+			t.Error("the site was changed by a restore into another database")
+		}
+		if _, err := h.IntoNamed(databaseName(t, s.DSN)); err == nil {
+			t.Error("the site's own database is taken for a new one")
+		}
+		testSiteToMoment(t, s, h, at, want)
+		if _, err := h.FindMoment(t.Context(), before, ""); !errors.Is(err, ErrNoMoment) {
+			t.Errorf("before the first backup: %v", err)
+		}
+		if _, err := h.FindMoment(t.Context(), time.Now().Add(time.Hour), ""); !errors.Is(err, ErrNoMoment) {
+			t.Errorf("in an hour: %v", err)
+		}
+	})
+}
+
+func testSiteToMoment(t *testing.T, s *site, h *Handler, at time.Time, want map[string]string) {
+	t.Helper()
+	done := moment(t, h, at, "")
+	if got := s.rows(t, s.DSN, "posts", "pages"); fmt.Sprint(got) != fmt.Sprint(want) {
+		t.Errorf("the site has %v, want %v", got, want)
+	}
+	if done.Safety == nil || done.Safety.Status != "complete" {
+		t.Errorf("the backup before: %+v", done.Safety)
+	}
+	if _, err := s.Exec("SELECT 1 FROM stays"); err != nil {
+		t.Errorf("a table that the moment did not have is gone: %v", err)
+	}
+	var left []string
+	if err := s.Select(&left, "SELECT SCHEMA_NAME FROM information_schema.SCHEMATA WHERE SCHEMA_NAME LIKE "+
+		"'cmsjobs\\_verify\\_%'"); err != nil || len(left) > 0 {
+		t.Errorf("temporary databases: %q, %v", left, err)
+	}
+	if tables, err := h.Leftovers(t.Context()); err != nil || len(tables) > 0 {
+		t.Errorf("left over: %q, %v", tables, err)
+	}
+	// The log goes on behind the exchange.
+	s.MustExec("INSERT INTO posts VALUES (2000, 'after the restore', 'x')")
+	later := s.rows(t, s.DSN, "posts", "pages")
+	now := s.second(t)
+	into, err := h.IntoNamed("recovered_again")
+	if err != nil {
+		t.Fatal(err)
+	}
+	moment(t, h, now, into)
+	if got := s.rows(t, into, "posts", "pages"); fmt.Sprint(got) != fmt.Sprint(later) {
+		t.Errorf("after the restore: %v, want %v", got, later)
+	}
+}
+
+// The log of the oldest backup that is kept stays, and what is older goes.
+func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
+	s := newLoggedSite(t, jobstest.MariaDB)
+	h := s.handler(t)
+	a := h.newArchiver()
+	var made []catalog.Stored
+	for i := range 4 {
+		_, b := s.backup(t, h)
+		made = append(made, b)
+		s.MustExec(fmt.Sprintf("INSERT INTO posts VALUES (%d, 'x', 'y')", 5000+i))
+		s.MustExec("FLUSH BINARY LOGS")
+		if text := h.archiveOnce(t.Context(), a); text != "" {
+			t.Fatal(text)
+		}
+		s.second(t) // files are known by the second
+	}
+	reach := func() binlog.Reach {
+		t.Helper()
+		all, err := h.LogReach(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all["local"]
+	}
+	whole := reach()
+	if whole.Missing != "" || len(whole.Windows) != 1 || !whole.Windows[0].From.Equal(made[0].Log.Snapshot) {
+		t.Fatalf("%+v", whole)
+	}
+	if err := h.pruneLog(t.Context(), "local", made[2:]); err != nil {
+		t.Fatal(err)
+	}
+	all, err := h.List(t.Context(), "local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, b := range made {
+		chain, err := binlog.ChainOf(t.Context(), h.logPlaces()["local"], binlog.Base{Position: b.Log.LogPosition,
+			Snapshot: b.Log.Snapshot})
+		if err != nil || (chain.Missing == "") != (i >= 2) {
+			t.Errorf("backup %d: %q, %v", i, chain.Missing, err)
+		}
+	}
+	if after := reach(); after.Bytes >= whole.Bytes || !after.Windows[0].From.Equal(made[2].Log.Snapshot) || len(all) != 4 {
+		t.Errorf("%+v, before %+v", after, whole)
+	}
+	if err := h.pruneLog(t.Context(), "local", nil); err != nil {
+		t.Fatal(err)
+	}
+	if after := reach(); len(after.Windows) == 0 {
+		t.Error("without a backup that is known, the log was removed")
+	}
+}
+
+func databaseName(t *testing.T, dsn string) string {
+	t.Helper()
+	c, err := mysql.ParseDSN(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.ToUpper(c.DBName)
+}
