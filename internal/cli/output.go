@@ -1,7 +1,9 @@
 package cli
 
 import (
+	"context"
 	"fmt"
+	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -9,9 +11,14 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/schollz/progressbar/v3"
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
 
+	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/terminal"
 )
 
 // printJSON writes one value as the API answers it: in one line for programs, in
@@ -22,6 +29,68 @@ func (a *commandLine) printJSON(v any) error {
 		indent = "  "
 	}
 	return ops.Encode(a.out, v, indent)
+}
+
+// terminal are the commands that show figures live.
+func (a *commandLine) terminal() terminal.Program {
+	return terminal.Program{Now: a.Now, Usage: usage, Complete: a.completeJobs(),
+		Token: func() string { return environ(a.environ, "CMSJOBS_TOKEN") },
+		Open: func(c *cobra.Command, do func(context.Context, terminal.Source) error) error {
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				source, err := a.figures(r)
+				if err != nil {
+					return err
+				}
+				return do(ctx, source)
+			})
+		},
+		Output: func() terminal.Output {
+			keys, is := a.in.(*os.File)
+			return terminal.Output{In: a.in, Out: a.out, TTY: a.outIsTTY && is && term.IsTerminal(int(keys.Fd())), JSON: a.global.json,
+				Colour: environ(a.environ, "NO_COLOR") == ""}
+		}}
+}
+
+// environ is a variable of an environment; "" is none.
+func environ(variables []string, name string) string {
+	for _, v := range variables {
+		if value, is := strings.CutPrefix(v, name+"="); is {
+			return value
+		}
+	}
+	return ""
+}
+
+// figures are those of the configuration's database.
+func (a *commandLine) figures(r *app.Services) (terminal.Source, error) {
+	viewer, err := r.Viewer(a.unmasked)
+	if err != nil {
+		return nil, err
+	}
+	scheduler, err := r.Scheduler()
+	if err != nil {
+		return nil, err
+	}
+	local := terminal.Local{Site: a.global.site, History: r.History, Schedules: scheduler.Schedules,
+		Find: func(ctx context.Context, id string) (jobs.Record, error) { return r.History.JobAmong(ctx, id, nil) },
+		Log:  r.History.Log, Viewer: viewer, Now: a.Now}
+	if !r.Config.Conditions.Enabled {
+		return local, nil
+	}
+	watched, err := r.Evaluator(nil)
+	if err != nil {
+		return nil, err
+	}
+	local.Conditions = func(ctx context.Context) (active []terminal.Condition, err error) {
+		for _, s := range watched.Latest(ctx) {
+			if s.Active {
+				active = append(active, terminal.Condition{Name: s.Name, Severity: string(s.Severity), Active: true,
+					Title: s.Title, Detail: s.Detail, Since: s.Since, Fix: strings.ReplaceAll(s.Fix, "`", "")})
+			}
+		}
+		return active, nil
+	}
+	return local, nil
 }
 
 // list prints rows: as JSON what value is, as a table what cells are.
