@@ -33,7 +33,8 @@ func (a *commandLine) printJSON(v any) error {
 
 // terminal are the commands that show figures live.
 func (a *commandLine) terminal() terminal.Program {
-	return terminal.Program{Now: a.Now, Usage: usage, Complete: a.completeJobs(),
+	return terminal.Program{Now: a.Now, Complete: a.completeJobs(),
+		Usage: func(err error) error { return app.UsageError{Err: err} },
 		Token: func() string { return environ(a.environ, "CMSJOBS_TOKEN") },
 		Open: func(c *cobra.Command, do func(context.Context, terminal.Source) error) error {
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 )
 
 // model shows a screen in a terminal (bubbletea).
@@ -62,7 +62,7 @@ func (m *model[T]) Update(message tea.Msg) (tea.Model, tea.Cmd) {
 			return m, tea.Tick(m.Every, func(time.Time) tea.Msg { return elapsed{} })
 		}
 		return m, m.request()
-	case tea.KeyMsg:
+	case tea.KeyPressMsg:
 		return m.key(message.String())
 	}
 	return m, nil
@@ -72,14 +72,20 @@ func (m *model[T]) key(key string) (tea.Model, tea.Cmd) {
 	switch key {
 	case "q", "esc", "ctrl+c":
 		return m, tea.Quit
-	case " ", "p":
+	case "space", "p":
 		m.paused = !m.paused
 	}
 	return m, nil
 }
 
-// View is the frame.
-func (m *model[T]) View() string {
+// View is the frame, on a screen apart from what the terminal showed before.
+func (m *model[T]) View() tea.View {
+	v := tea.NewView(m.frame())
+	v.AltScreen = true
+	return v
+}
+
+func (m *model[T]) frame() string {
 	if m.at.IsZero() {
 		if m.err != nil {
 			return "No answer: " + clean(m.err.Error()) + "\nq quits."

@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	tea "github.com/charmbracelet/bubbletea"
+	tea "charm.land/bubbletea/v2"
 )
 
 // Screen is what is shown: figures of type T, asked for again and again.
@@ -44,6 +44,8 @@ type Output struct {
 	Once bool // ends after the first figures
 	// Colour draws statuses in colours.
 	Colour bool
+	// Width and Height of a terminal that cannot be asked; 0 asks it.
+	Width, Height int
 }
 
 // patience is how long an answer may take.
@@ -57,8 +59,12 @@ func (s Screen[T]) Show(ctx context.Context, o Output) (T, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	m := &model[T]{Screen: s, ctx: ctx, colour: o.Colour, width: 80, height: 24}
-	_, err := tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
-		tea.WithAltScreen(), tea.WithoutSignalHandler()).Run()
+	options := []tea.ProgramOption{tea.WithContext(ctx), tea.WithInput(o.In), tea.WithOutput(o.Out),
+		tea.WithoutSignalHandler()}
+	if o.Width > 0 {
+		options = append(options, tea.WithWindowSize(o.Width, o.Height))
+	}
+	_, err := tea.NewProgram(m, options...).Run()
 	if errors.Is(err, tea.ErrProgramKilled) && ctx.Err() != nil {
 		err = nil // ctx ended: the person or the supervisor wants it so
 	}

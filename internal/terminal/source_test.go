@@ -134,7 +134,7 @@ func TestATerminalIsDrawnUntilQ(t *testing.T) {
 	var out bytes.Buffer
 	done := make(chan error, 1)
 	go func() {
-		_, err := screen.Show(t.Context(), terminal.Output{In: in, Out: &out, TTY: true})
+		_, err := screen.Show(t.Context(), terminal.Output{In: in, Out: &out, TTY: true, Width: 80, Height: 24})
 		done <- err
 	}()
 	for _, key := range []string{" ", "q"} {
