@@ -47,7 +47,8 @@ func (a *commandLine) terminal() terminal.Program {
 		},
 		Output: func() terminal.Output {
 			keys, is := a.in.(*os.File)
-			return terminal.Output{In: a.in, Out: a.out, TTY: a.outIsTTY && is && term.IsTerminal(int(keys.Fd())), JSON: a.global.json,
+			return terminal.Output{In: a.in, Out: a.out, TTY: a.outIsTTY && is && term.IsTerminal(int(keys.Fd())),
+				JSON: a.global.json,
 				Colour: environ(a.environ, "NO_COLOR") == ""}
 		}}
 }

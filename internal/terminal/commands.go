@@ -50,8 +50,8 @@ by cause, and the next entries of the schedule. It changes nothing. Without a te
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return p.with(c, o, func(ctx context.Context, s Source) error {
-				_, err := Screen[Figures]{Every: o.every, Ask: s.Figures, Draw: Top, Lines: TopLines, Now: p.Now}.Show(ctx,
-					p.output(o))
+				_, err := Screen[Figures]{Every: o.every, Ask: s.Figures, Draw: Top, Lines: TopLines,
+					Now: p.Now}.Show(ctx, p.output(o))
 				return err
 			})
 		}}

@@ -127,7 +127,8 @@ func (l Local) Figures(ctx context.Context) (Figures, error) {
 		f.Hour.Series = append(f.Hour.Series, Counts(c))
 	}
 	f.Hour.Wait.All.Attempts, f.Hour.Wait.All.P95 = past.AllWaits.Attempts, past.AllWaits.P95.Milliseconds()
-	if f.Running, err = l.list(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}}, maxRunning); err != nil {
+	busy := jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}}
+	if f.Running, err = l.list(ctx, busy, maxRunning); err != nil {
 		return f, err
 	}
 	groups, err := l.History.Groups(ctx, jobs.Filter{})

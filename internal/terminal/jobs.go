@@ -26,7 +26,8 @@ func Newest(list []ops.JobView, v View) string {
 	}
 	c.blocks([]block{{heading: "Newest jobs", heads: true, empty: "No jobs.", lines: table([]column{
 		{head: "ID", right: true, most: 14}, {head: "TYPE", most: 30}, {head: "QUEUE", most: 16}, {head: "STATUS"},
-		{head: "TRY", right: true}, {head: "WHEN", right: true}, {head: "TOOK", right: true}, {head: "SAYS"}}, rows)}}, 2)
+		{head: "TRY", right: true}, {head: "WHEN", right: true}, {head: "TOOK", right: true},
+		{head: "SAYS"}}, rows)}}, 2)
 	c.foot()
 	return c.String()
 }

@@ -89,7 +89,8 @@ func (s Screen[T]) print(ctx context.Context, o Output) (value T, err error) {
 		case err != nil && (before == nil || ctx.Err() != nil):
 			return value, ended(ctx, err, before != nil)
 		case err != nil:
-			if _, err := fmt.Fprintln(o.Out, s.Now().UTC().Format(time.TimeOnly)+"  no answer: "+clean(err.Error())); err != nil {
+			late := s.Now().UTC().Format(time.TimeOnly) + "  no answer: " + clean(err.Error())
+			if _, err := fmt.Fprintln(o.Out, late); err != nil {
 				return value, err
 			}
 		default:

@@ -49,7 +49,8 @@ func (c *canvas) foot() {
 	case c.Err != nil:
 		keys = painted(red, "No answer since "+display.Span(c.Now.Sub(c.At))+": "+c.Err.Error())
 	case c.Paused:
-		keys = painted(yellow, "Paused, figures of "+c.At.UTC().Format(time.TimeOnly)).add(faint, " · space goes on · q quit")
+		keys = painted(yellow, "Paused, figures of "+c.At.UTC().Format(time.TimeOnly)).add(faint,
+			" · space goes on · q quit")
 	}
 	c.rows = append(c.rows[:min(len(c.rows), max(c.Height-1, 0))], keys)
 }
