@@ -48,7 +48,7 @@ func (a *commandLine) terminal() terminal.Program {
 		Output: func() terminal.Output {
 			keys, is := a.in.(*os.File)
 			return terminal.Output{In: a.in, Out: a.out, TTY: a.outIsTTY && is && term.IsTerminal(int(keys.Fd())),
-				JSON: a.global.json,
+				JSON:   a.global.json,
 				Colour: environ(a.environ, "NO_COLOR") == ""}
 		}}
 }
