@@ -42,7 +42,7 @@ func TestRemediesBearTheTitlesOfConditions(t *testing.T) {
 		titles[d.Name] = d.Title
 	}
 	found := 0
-	for _, remedy := range regexp.MustCompile("(?m)^\\*\\*(.+) \\(`(\\w+)`\\)\\.\\*\\* ").FindAllStringSubmatch(
+	for _, remedy := range regexp.MustCompile("(?m)^### (.+) \\(`(\\w+)`\\)$").FindAllStringSubmatch(
 		read(t, "docs/operating.md"), -1) {
 		found++
 		if titles[remedy[2]] != remedy[1] {

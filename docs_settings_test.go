@@ -50,7 +50,7 @@ A variable that ends in ` + "`_FILE`" + ` names a file that holds the value.
 		}
 		if depth > 0 && m[3] != "" {
 			key := strings.Join(parents, ".")
-			fmt.Fprintf(&b, "| %s | CMSJOBS_%s | `%s` | %s |\n", strings.Join(parents[1:], "."),
+			fmt.Fprintf(&b, "| `%s` | CMSJOBS_%s | `%s` | %s |\n", key,
 				strings.ToUpper(strings.ReplaceAll(key, ".", "_")),
 				m[3], strings.ReplaceAll(strings.Join(comment, " "), "|", `\|`))
 		}

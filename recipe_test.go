@@ -128,7 +128,7 @@ func run(t *testing.T, dir, program string, arguments ...string) string {
 // copySource copies what the module is built and tested from.
 func copySource(t *testing.T, to string) {
 	t.Helper()
-	left := []string{"node_modules", "bin", "dist", "images", "bench", "checks"}
+	left := []string{"node_modules", "bin", "dist", "bench", "checks"}
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:

@@ -7,18 +7,13 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"time"
 
-	"github.com/jedib0t/go-pretty/v6/table"
-	"github.com/jedib0t/go-pretty/v6/text"
-	"github.com/schollz/progressbar/v3"
 	"github.com/spf13/cobra"
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
-	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 )
@@ -196,99 +191,3 @@ func (l *limit) Set(text string) error {
 	*l = limit(n)
 	return nil
 }
-
-// printJSON writes one value as the API answers it: in one line for programs, in
-// readable lines at a terminal.
-func (a *commandLine) printJSON(v any) error {
-	indent := ""
-	if a.outIsTTY {
-		indent = "  "
-	}
-	return ops.Encode(a.out, v, indent)
-}
-
-// list prints rows: as JSON what value is, as a table what cells are.
-func (a *commandLine) list(value any, heads []string, cells [][]string, nothing string) error {
-	if a.global.json {
-		return a.printJSON(value)
-	}
-	if len(cells) == 0 {
-		_, err := fmt.Fprintln(a.out, nothing)
-		return err
-	}
-	return a.table(heads, cells)
-}
-
-func (a *commandLine) table(heads []string, cells [][]string) error {
-	t := table.NewWriter()
-	style := table.StyleLight
-	style.Options = table.OptionsNoBordersAndSeparators
-	style.Format.Header = text.FormatDefault
-	style.Box.PaddingLeft, style.Box.PaddingRight = "", "  "
-	t.SetStyle(style)
-	t.AppendHeader(row(heads))
-	for _, line := range cells {
-		t.AppendRow(row(line))
-	}
-	for _, line := range strings.Split(t.Render(), "\n") {
-		if _, err := fmt.Fprintln(a.out, strings.TrimRight(line, " ")); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func row(cells []string) table.Row {
-	r := make(table.Row, len(cells))
-	for i, c := range cells {
-		r[i] = display.Printable(c)
-	}
-	return r
-}
-
-// printf prints a sentence for people; programs that asked for JSON get none.
-func (a *commandLine) printf(format string, args ...any) {
-	if !a.global.json {
-		fmt.Fprintf(a.out, format+"\n", args...)
-	}
-}
-
-// progress shows a bar on a terminal and nothing elsewhere. total −1 is
-// unknown. The returned func ends it.
-func (a *commandLine) progress(total int64, what string) (set func(done int64), end func()) {
-	if !a.StderrIsTTY || a.global.json {
-		return func(int64) {}, func() {}
-	}
-	bar := a.progressBar(total, what)
-	// a bar that cannot be drawn harms nobody
-	return func(done int64) { _ = bar.Set64(done) }, func() { _ = bar.Finish() }
-}
-
-func (a *commandLine) progressBar(total int64, what string) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish())
-}
-
-// stages shows a bar for work whose size is known only while it is done, and
-// which has several parts: note names the one that is at work.
-func (a *commandLine) stages(what string) (set func(done, total int64, note string), end func()) {
-	if !a.StderrIsTTY || a.global.json {
-		return func(int64, int64, string) {}, func() {}
-	}
-	bar := a.progressBar(-1, what)
-	return func(done, total int64, note string) {
-		if total <= 0 {
-			total = -1
-		}
-		if bar.GetMax64() != total {
-			bar.ChangeMax64(total)
-		}
-		bar.Describe(what + ": " + note)
-		_ = bar.Set64(done)
-	}, func() { _ = bar.Finish() }
-}
-
-func count(n int64) string { return strconv.FormatInt(n, 10) }
-
-func milliseconds(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

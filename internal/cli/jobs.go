@@ -21,7 +21,7 @@ func (a *commandLine) jobsCommand() *cobra.Command {
 		"cmsjobs jobs show 42"}
 	c.AddCommand(a.jobsListCommand(), a.jobsShowCommand(), a.jobsRunsCommand(), a.jobsLogCommand(),
 		a.jobsExplainCommand(),
-		a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsStatsCommand())
+		a.jobsCancelCommand(), a.jobsRetryCommand(), a.jobsStatsCommand(), a.terminal().WatchCommand())
 	return a.unmaskedFlag(c)
 }
 
@@ -270,9 +270,18 @@ func (a *commandLine) jobsRunsCommand() *cobra.Command {
 }
 
 func (a *commandLine) jobsLogCommand() *cobra.Command {
-	return &cobra.Command{Use: "log ID", Short: "Show what a job's handler wrote, oldest first",
-		Example: "  cmsjobs jobs log 42", Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeJobs(),
+	follow := false
+	c := &cobra.Command{Use: "log ID", Short: "Show what a job's handler wrote, oldest first",
+		Example: "  cmsjobs jobs log 42\n  cmsjobs jobs log 42 --follow", Args: cobra.ExactArgs(1),
+		ValidArgsFunction: a.completeJobs(),
 		RunE: a.onJob(nil, func(ctx context.Context, r *app.Services, j jobs.Record, v ops.Viewer) error {
+			if follow {
+				source, err := a.figures(r)
+				if err != nil {
+					return err
+				}
+				return a.terminal().Follow(ctx, source, ops.IDOf(j))
+			}
 			lines, err := r.History.Log(ctx, j.UUID, ops.MaxLogLines)
 			if err != nil {
 				return err
@@ -283,6 +292,8 @@ func (a *commandLine) jobsLogCommand() *cobra.Command {
 			})
 			return a.list(view, []string{"AT (UTC)", "LINE"}, cells, "No lines.")
 		})}
+	c.Flags().BoolVarP(&follow, "follow", "f", false, "print new lines until the job ends")
+	return c
 }
 
 func (a *commandLine) jobsExplainCommand() *cobra.Command {

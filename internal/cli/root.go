@@ -80,7 +80,8 @@ func (a *commandLine) addCommands(root *cobra.Command) {
 			root.AddCommand(c)
 		}
 	}
-	add(groupStart, a.demoCommand(), a.setupCommand(), a.runCommand(), a.doctorCommand(), a.configCommand(),
+	add(groupStart, a.demoCommand(), a.setupCommand(), a.runCommand(), a.terminal().TopCommand(), a.doctorCommand(),
+		a.configCommand(),
 		a.phpCommand(),
 		a.migrateCommand())
 	add(groupJobs, a.enqueueCommand(), a.jobsCommand(), a.failedCommand(), a.batchesCommand(),

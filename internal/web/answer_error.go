@@ -68,7 +68,7 @@ func (s *Server) showProblem(c echo.Context, p Problem) {
 		lang := s.printer(c)
 		p.Detail, p.Title = s.viewer(c).Text(p.in(lang)), lang.Sentence("%s", []any{p.Title})
 		v := s.pageView(c, "", "problem.title", p)
-		v.Way = s.wayBack(c)
+		v.Way, v.Chapter = s.wayBack(c), remedy(p)
 		err = s.write(c, p.Status, "problem", v)
 	}
 	if err != nil {

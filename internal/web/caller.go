@@ -43,8 +43,11 @@ func caller(p access.Principal, address string) string {
 // isPage says whether people asked, not a program.
 func isPage(c echo.Context) bool {
 	path := c.Request().URL.Path
-	return path == "/admin" || strings.HasPrefix(path, "/admin/")
+	return path == "/admin" || strings.HasPrefix(path, "/admin/") || inManual(path)
 }
+
+// inManual says whether a path is one of the manual, which everybody may read.
+func inManual(path string) bool { return path == ManualPath || strings.HasPrefix(path, ManualPath+"/") }
 
 func (s *Server) askForCredentials(c echo.Context) {
 	h := c.Response().Header()

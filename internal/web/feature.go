@@ -31,6 +31,9 @@ type Feature struct {
 	// Files has page_NAME.html for each of its pages, and en.yaml and vi.yaml
 	// with their texts; nil has neither.
 	Files fs.FS
+	// Chapters are the places of the manual that explain its pages, by the page's
+	// name: "backup#restoring".
+	Chapters map[string]string
 	// Overview is what it shows on the first page; nil shows nothing.
 	Overview func(*Request) (Summary, error)
 	// Warm asks for answers that are expensive, ahead of the first person; nil has

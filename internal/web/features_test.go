@@ -306,22 +306,6 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 	}
 }
 
-// TestTheAPIsPageNamesEveryCall reads /api/docs as a person does.
-func TestTheAPIsPageNamesEveryCall(t *testing.T) {
-	s := newSite(t, jobstest.SQLite)
-	page := string(s.do("GET", "/api/docs", nil).want(t, 200).body)
-	for _, r := range allRoutes() {
-		if !r.Page && !strings.Contains(page, "<code>"+r.Method+" "+r.Path+"</code>") {
-			t.Errorf("%s %s is not on the page", r.Method, r.Path)
-		}
-	}
-	for _, field := range []string{"<code>maxRetries</code>", "<code>dry_run</code>", "<code>expires_in</code>"} {
-		if !strings.Contains(page, field) {
-			t.Errorf("no body has the field %s", field)
-		}
-	}
-}
-
 func TestRefusalsOfHandlersAreShown(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	s.admin("PATCH", "/api/v1/schedules/sitemap", `{"cron":"never"}`).want(t, 422)

@@ -166,6 +166,9 @@ func document() map[string]any {
 		}
 		paths[path][strings.ToLower(r.Method)] = operation(s, r, problem)
 	}
+	if enqueue, is := s["EnqueueRequest"].(map[string]any); is {
+		enqueue["examples"] = []any{enqueueExample("type")}
+	}
 	return map[string]any{
 		"openapi": "3.1.0",
 		"info": map[string]any{"title": "cmsjobs", "version": "1", "license": map[string]any{
@@ -190,8 +193,15 @@ func operation(s schemas, r web.Route, problem map[string]any) map[string]any {
 			"schema": map[string]any{"type": "string"}})
 	}
 	for _, q := range r.Query {
-		parameters = append(parameters, map[string]any{"name": q, "in": "query", "schema": map[string]any{
-			"type": "string"}})
+		about, known := parameterTexts[q]
+		if of := parameterTexts[strings.Split(r.Name, ".")[0]+" "+q]; of != "" {
+			about, known = of, true
+		}
+		if !known {
+			panic("no text about the parameter " + q + " of " + r.Name)
+		}
+		parameters = append(parameters, map[string]any{"name": q, "in": "query", "description": about,
+			"schema": map[string]any{"type": "string"}})
 	}
 	if r.Name == "jobs.enqueue" {
 		parameters = append(parameters, map[string]any{"name": "Idempotency-Key", "in": "header",
@@ -206,7 +216,11 @@ func operation(s schemas, r web.Route, problem map[string]any) map[string]any {
 		if r.Path == "/api/v1/jobs" {
 			body = s.perType(body)
 		}
-		op["requestBody"] = map[string]any{"content": map[string]any{"application/json": map[string]any{"schema": body}}}
+		media := map[string]any{"schema": body}
+		if r.Name == "jobs.enqueue" {
+			media["example"] = enqueueExample(enqueuedBy[r.Dialect])
+		}
+		op["requestBody"] = map[string]any{"content": map[string]any{"application/json": media}}
 	}
 	if r.Scope != "" {
 		op["description"] = "Needs the scope " + string(r.Scope) + "."
@@ -230,6 +244,36 @@ func operation(s schemas, r web.Route, problem map[string]any) map[string]any {
 	}
 	op["responses"] = responses
 	return op
+}
+
+// enqueuedBy is what the type of a job is called in each family of calls.
+var enqueuedBy = map[web.APIDialect]string{web.V1: "type", web.PocketBaseCompat: "topic", web.S2Compat: "jobType"}
+
+func enqueueExample(typed string) map[string]any {
+	return map[string]any{typed: "mail.send", "payload": map[string]any{
+		"to": "zoe@example.com", "subject": "Hello", "body": "<p>Hi</p>"}}
+}
+
+// parameterTexts say what parameters of queries mean, by name, or by area and name.
+var parameterTexts = map[string]string{
+	"limit":  "How many items an answer has at most.",
+	"cursor": "Where the list goes on: next of the answer before.",
+	"offset": "How many items are left out; cursor is faster.",
+	"since":  "From this moment on: a time (RFC 3339), a date, or a length of time before now (24h, 7d).",
+	"until":  "Before this moment, written as since.",
+	"status": "Only with this status; several are separated by commas.",
+	"type":   "Only of this type; several are separated by commas.",
+	"queue":  "Only in this queue; several are separated by commas.",
+	"text":   "Only with this text in payload or error. Needs the scope operate.",
+	"ids":    "Only these jobs, separated by commas.",
+	"cause":  "Only jobs that failed by this cause, as /failed/groups names it.",
+	"site":   "Only of this site.", "actor": "Only by this person or token.", "action": "Only this action: area.verb.",
+	"target": "Only about this thing.", "files": "A pattern of names, with *; the answer lists the files that fit.",
+	"name": "The file's path in the backup.", "dry_run": "1 says what would happen, and changes nothing.",
+	"force": "1 pauses a queue although no job and no worker names it.", "range": "How far back: 1h, 24h, 7d or 30d.",
+	"by": "What the attempts are split by: outcome, type or queue.", "step": "The length of one step, such as 15m; from 1s.",
+	"analytics since": "The first day: 2026-11-21.", "analytics until": "The last day: 2026-11-21.",
+	"check": "Only these conditions, separated by commas.",
 }
 
 // successes are the statuses of success: an enqueue that finds its job there

@@ -26,7 +26,7 @@ func theme(c echo.Context) string {
 // preferences changes theme and language: the browser's own matter, kept in cookies.
 func (s *Server) preferences(c echo.Context) error {
 	keep := func(name, value string) {
-		c.SetCookie(&http.Cookie{Name: name, Value: value, Path: s.cookiePath(), MaxAge: int(lookAge / time.Second),
+		c.SetCookie(&http.Cookie{Name: name, Value: value, Path: s.lookPath(), MaxAge: int(lookAge / time.Second),
 			HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteLaxMode})
 	}
 	switch t := c.FormValue("theme"); t {

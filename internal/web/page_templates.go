@@ -23,9 +23,11 @@ import (
 // pages are the parsed templates of the admin pages, by language and name, and
 // the files that they load.
 type pages struct {
-	sets   map[string]*template.Template // "en jobs"
-	areas  map[string]string             // of pages: the entry of the menu
-	assets assets
+	sets  map[string]*template.Template // "en jobs"
+	areas map[string]string             // of pages: the entry of the menu
+	// chapters of the manual that explain pages.
+	chapters map[string]string
+	assets   assets
 }
 
 // shared templates are part of every page.
@@ -39,7 +41,7 @@ func newPages(texts *locale.Catalog, now func() time.Time, features []Feature) (
 		return nil, err
 	}
 	p := &pages{sets: map[string]*template.Template{}, assets: loaded,
-		areas: map[string]string{}}
+		areas: map[string]string{}, chapters: chapters(features)}
 	for _, lang := range locale.Languages() {
 		base, err := template.New("layout.html").Funcs(functions(texts.In(lang.Code), loaded, now)).
 			ParseFS(files, shared...)

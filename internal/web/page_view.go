@@ -35,6 +35,9 @@ type pageView struct {
 	// htmx's words; "" when nothing there can change.
 	Live    string
 	Pending bool // some figures are being counted still
+	// Chapter is the place of the manual that explains the page; "" is none.
+	Chapter string
+	Wide    bool // is as wide as the window for those who are not signed in, too
 	Version string
 	Sites   []SiteLink // of this process, where the person is signed in to several
 	Data    any
@@ -193,7 +196,7 @@ func (s *Server) pageView(c echo.Context, area, title string, data any) *pageVie
 		Here: c.Request().URL.RequestURI(), Version: s.cfg.Version, Sites: s.siteLinks(c), Data: data,
 		icon: s.pages.assets.icon, menu: s.cfg.Features,
 		may: func(scope access.Scope) bool { return s.may(p, Route{Scope: scope, Managed: scope != access.Admin}) }}
-	v.Title = lang.Text(title)
+	v.Title, v.Chapter = lang.Text(title), s.pages.chapters[area]
 	if of, inside := s.pages.areas[area]; inside {
 		v.Area = of
 	}

@@ -103,10 +103,15 @@ func nameParam(c echo.Context, name string) (string, error) {
 	return value, nil
 }
 
+// ours says whether a path is one of the pages.
+func ours(path string) bool {
+	return strings.HasPrefix(path, "/admin") || inManual(path) || path == APIPage
+}
+
 // local is a path of ours to go back to, whatever the form says.
 func local(path, fallback string) string {
 	u, err := url.Parse(path)
-	if err != nil || u.Scheme != "" || u.Host != "" || !strings.HasPrefix(u.Path, "/admin") ||
+	if err != nil || u.Scheme != "" || u.Host != "" || !ours(u.Path) ||
 		strings.ContainsAny(path, "\\\r\n") {
 		return fallback
 	}

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -209,6 +210,10 @@ type PageView struct {
 	Ready bool   // false while figures are awaited: then it asks again soon
 	// Status of HTTP; 0 is 200.
 	Status int
+	// Title of the page; "" is the text NAME.title.
+	Title string
+	// Wide pages use the whole window when nobody is signed in, too.
+	Wide bool
 	// Here is the page's address where the request's is another; "" is the request's.
 	Here string
 }
@@ -222,6 +227,7 @@ func (r *Request) Show(p PageView) error {
 	if p.Here != "" {
 		v.Here = p.Here
 	}
+	v.Title, v.Wide = cmp.Or(p.Title, v.Title), p.Wide
 	return r.server.write(r.Context, max(p.Status, http.StatusOK), p.Name, v)
 }
 

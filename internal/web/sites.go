@@ -21,7 +21,7 @@ type SiteLink struct {
 // addressed are the attributes of our pages that name a path of ours. A quote in a
 // text is escaped, so this finds attributes only.
 var addressed = regexp.MustCompile(
-	`( (?:href|action|src|formaction|hx-get|hx-post|sse-connect)=")(/(?:admin|api)(?:[/?#"]))`)
+	`( (?:href|action|src|formaction|hx-get|hx-post|sse-connect)=")(/(?:admin|api|docs)(?:[/?#"]))`)
 
 // based puts the base path before the paths of a page: templates and handlers know
 // their own paths only.
@@ -48,8 +48,12 @@ func (s *Server) redirects(next echo.HandlerFunc) echo.HandlerFunc {
 	}
 }
 
-// cookiePath is where the browser sends the cookies of the pages' look.
+// cookiePath is where the browser sends the cookie of a page's notice.
 func (s *Server) cookiePath() string { return s.cfg.Base + "/admin" }
+
+// lookPath is where the browser sends the cookies of the pages' look: to the manual
+// and the description of the API, too.
+func (s *Server) lookPath() string { return s.cfg.Base + "/" }
 
 // cookieName is the session's cookie: bound to this host where HTTPS is used, and
 // of this site alone where several have one host.

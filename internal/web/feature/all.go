@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/health"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/manual"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/media"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/overview"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature/queues"
@@ -92,6 +93,7 @@ func All(p Ports) []web.Feature {
 		tokens.Feature(),
 		audit.Feature(),
 		search.Feature(),
+		manual.Feature(),
 		health.Feature(probes),
 	}
 }

@@ -14,7 +14,8 @@ var files embed.FS
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "analytics", Path: "/admin/analytics", Files: files, Routes: routes(h)}
+	f := web.Feature{Name: "analytics", Path: "/admin/analytics", Files: files,
+		Chapters: map[string]string{"analytics": "analytics#figures"}, Routes: routes(h)}
 	if port == nil {
 		f.Missing = []string{"analytics"}
 	}

@@ -14,6 +14,7 @@ var files embed.FS
 // Feature describes the feature.
 func Feature() web.Feature {
 	return web.Feature{Name: "audit", Path: "/admin/audit", Group: web.Administration, Files: files,
+		Chapters: map[string]string{"audit": "admin#settings-audit-webhooks"},
 		Routes: []web.Route{
 			{Method: http.MethodGet, Path: "/api/v1/locks", Name: "locks.list",
 				Summary: "Addresses whose sign-ins are refused for a while, because too many were wrong.",

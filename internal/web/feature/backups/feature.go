@@ -15,8 +15,10 @@ var files embed.FS
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "backups", Path: "/admin/backups", Files: files, Routes: routes(h), Overview: h.overview,
-		Actions: actions}
+	f := web.Feature{Name: "backups", Path: "/admin/backups", Files: files,
+		Chapters: map[string]string{"backups": "backup", "backup": "backup#restoring"}, Routes: routes(h),
+		Overview: h.overview,
+		Actions:  actions}
 	if port == nil {
 		f.Missing = []string{"backups"}
 	}

@@ -29,7 +29,9 @@ type handlers struct{ port ops.Batches }
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port ops.Batches) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "batches", Path: path, Group: web.Queue, Files: files, Routes: h.routes()}
+	f := web.Feature{Name: "batches", Path: path, Group: web.Queue, Files: files,
+		Chapters: map[string]string{
+			"batches": "php-jobs#what-is-shown-of-them", "batch": "php-jobs#what-is-shown-of-them"}, Routes: h.routes()}
 	if port == nil {
 		f.Missing = []string{needs}
 	}

@@ -18,7 +18,11 @@ var files embed.FS
 func Feature(p Ports) web.Feature {
 	h := handlers{p, &ops.QueueLimit{Known: p.Queues}}
 	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{
-		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files, Counts: counts, Actions: actions,
+		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
+		Chapters: map[string]string{
+			"jobs": "admin#jobs", "job": "admin#one-job",
+			"failed": "admin#failed-jobs", "enqueue": "jobs", "edit": "admin#one-job"},
+		Counts: counts, Actions: actions,
 		Routes: slices.Concat(h.apiRoutes(), h.runRoutes(), h.failedRoutes(), h.pageRoutes())}
 }
 

@@ -22,6 +22,9 @@ const (
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
 	f := web.Feature{Name: "mail", Path: "/admin/mail", Files: files,
+		Chapters: map[string]string{
+			"mail": "mail#how-mail-is-sent", "letter": "mail#who-received-it",
+			"templates": "mail#templates"},
 		Routes: routes(handlers{p.Log, p.Templates, p.Suppressions})}
 	for need, missing := range map[string]bool{needLog: p.Log == nil, needTemplates: p.Templates == nil,
 		needSuppressions: p.Suppressions == nil} {

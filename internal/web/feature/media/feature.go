@@ -14,7 +14,8 @@ var files embed.FS
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "media", Path: "/admin/media", Files: files, Routes: routes(h), Warm: h.warm}
+	f := web.Feature{Name: "media", Path: "/admin/media", Files: files,
+		Chapters: map[string]string{"media": "admin#media-and-sitemap"}, Routes: routes(h), Warm: h.warm}
 	if port == nil {
 		f.Missing = []string{"media"}
 	}

@@ -14,7 +14,8 @@ var files embed.FS
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
 	h := handlers{p}
-	return web.Feature{Name: "overview", Path: "/admin", Group: web.Queue, Files: files, Warm: warm,
+	return web.Feature{Name: "overview", Path: "/admin", Group: web.Queue, Files: files,
+		Chapters: map[string]string{"overview": "admin#overview"}, Warm: warm,
 		Routes: []web.Route{
 			web.PageRoute("/admin", "pages.overview", "Is anything working?", access.Read, h.overviewPage),
 			{Method: http.MethodGet, Path: "/api/v1/series", Name: "runs.series", Summary: "Completed and failed " +

@@ -27,6 +27,8 @@ type cause struct {
 	Detail string
 	Since  time.Time
 	Fix    string
+	// Chapter is the place of the manual about it; "" is none.
+	Chapter string
 	// Action repairs it, or leads to where it can be done; nil is neither.
 	Action *web.Action
 }
@@ -79,7 +81,7 @@ func (s healthInputs) evaluate() healthStatus {
 			level := map[bool]int{true: red, false: yellow}[x.Severity == web.Failing]
 			key := "condition." + x.Name
 			v.Causes = append(v.Causes, cause{level, s.lang.Text(key), x.Page, x.Detail, x.Since,
-				s.lang.Text(key + ".fix"), s.fix(x)})
+				s.lang.Text(key + ".fix"), web.ConditionChapter(x.Name), s.fix(x)})
 			v.Level = max(v.Level, level)
 		}
 	}

@@ -32,7 +32,9 @@ var files embed.FS
 func Feature(c ops.Control) web.Feature {
 	h := handlers{c}
 	f := web.Feature{Name: "queues", Path: "/admin/queues", Also: []web.MenuEntry{
-		{Name: "workers", Path: "/admin/workers"}}, Group: web.Queue, Files: files, Counts: h.counts,
+		{Name: "workers", Path: "/admin/workers"}}, Group: web.Queue, Files: files,
+		Chapters: map[string]string{
+			"queues": "admin#queues-and-workers", "workers": "admin#queues-and-workers"}, Counts: h.counts,
 		Actions: h.actions,
 		Routes:  append(h.queueRoutes(), h.pageRoutes()...)}
 	if c.Workers == nil {

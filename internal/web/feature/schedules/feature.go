@@ -28,7 +28,8 @@ var files embed.FS
 func Feature(c ops.Control, t Ticker) web.Feature {
 	h := handlers{c, t}
 	f := web.Feature{Name: "schedules", Path: "/admin/schedules", Group: web.Queue, Files: files,
-		Routes: append(h.scheduleRoutes(), h.pageRoutes()...)}
+		Chapters: map[string]string{"schedules": "admin#schedules", "entry": "admin#schedules"},
+		Routes:   append(h.scheduleRoutes(), h.pageRoutes()...)}
 	if c.Schedules == nil {
 		f.Missing = append(f.Missing, needsSchedules)
 	}

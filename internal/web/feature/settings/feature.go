@@ -14,6 +14,7 @@ var files embed.FS
 // Feature describes the feature.
 func Feature() web.Feature {
 	return web.Feature{Name: "settings", Path: "/admin/settings", Group: web.Administration, Files: files,
+		Chapters: map[string]string{"settings": "settings"},
 		Routes: []web.Route{
 			{Method: http.MethodGet, Path: "/api/v1/settings", Name: "settings.list",
 				Summary: "The configuration and where each value came from.",

@@ -14,7 +14,8 @@ var files embed.FS
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "sitemap", Path: "/admin/sitemap", Files: files, Routes: routes(h), Actions: actions}
+	f := web.Feature{Name: "sitemap", Path: "/admin/sitemap", Files: files,
+		Chapters: map[string]string{"sitemap": "sitemap"}, Routes: routes(h), Actions: actions}
 	if port == nil {
 		f.Missing = []string{"sitemap"}
 	}

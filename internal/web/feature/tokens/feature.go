@@ -14,6 +14,7 @@ var files embed.FS
 // Feature describes the feature.
 func Feature() web.Feature {
 	return web.Feature{Name: "tokens", Path: "/admin/tokens", Group: web.Administration, Files: files,
+		Chapters: map[string]string{"tokens": "api#authorization"},
 		Routes: []web.Route{
 			{Method: http.MethodGet, Path: "/api/v1/tokens", Name: "tokens.list",
 				Summary: "Tokens of programs, without " +

@@ -14,7 +14,8 @@ var files embed.FS
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
 	h := handlers{port}
-	f := web.Feature{Name: "usage", Path: "/admin/usage", Files: files, Routes: routes(h), Overview: h.overview,
+	f := web.Feature{Name: "usage", Path: "/admin/usage", Files: files,
+		Chapters: map[string]string{"usage": "admin#cache-and-logs"}, Routes: routes(h), Overview: h.overview,
 		Warm: h.warm, Actions: actions}
 	if port == nil {
 		f.Missing = []string{"report of sizes"}

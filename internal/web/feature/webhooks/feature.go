@@ -17,7 +17,8 @@ var files embed.FS
 
 // Feature describes the feature; a nil port is one that is not configured.
 func Feature(port Port) web.Feature {
-	f := web.Feature{Name: "webhooks", Path: "/admin/webhooks", Files: files, Routes: routes(handlers{port})}
+	f := web.Feature{Name: "webhooks", Path: "/admin/webhooks", Files: files,
+		Chapters: map[string]string{"webhooks": "mail#webhooks"}, Routes: routes(handlers{port})}
 	if port == nil {
 		f.Missing = []string{"webhooks"}
 	}
