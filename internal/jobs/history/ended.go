@@ -46,6 +46,7 @@ func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
 		part, args := s.like(f.Text, "data", "error")
 		c.add(part, args...)
 	}
+	s.ranBy(c, f)
 	if !f.Since.IsZero() {
 		c.add(fmt.Sprintf("ended_at >= %d", f.Since.UnixMilli()))
 	}
