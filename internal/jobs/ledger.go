@@ -98,6 +98,8 @@ type Filter struct {
 	Text string
 	// Cause is a failure group's fingerprint.
 	Cause string
+	// Outcomes are those of runs, in lists of runs only; they replace Statuses there.
+	Outcomes []string
 	// Workers ran the job, or run it: whole names, or the part before a colon, which
 	// is the host.
 	Workers []string

@@ -27,6 +27,8 @@ var effectRoutes = map[string]string{
 	"cron.tick":       "MayWork: runs what is due by the schedule and by rows that others were asked for",
 	"queues.continue": "MayWork: the same",
 
+	"filters.save":     "runs nothing",
+	"filters.delete":   "runs nothing",
 	"schedules.pause":  "runs nothing",
 	"queues.pause":     "runs nothing",
 	"queues.clear":     "cancels",

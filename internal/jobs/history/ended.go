@@ -146,6 +146,9 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 		// an outcome and its status have the same name
 		wanted = each(f.Statuses, func(x jobs.Status) string { return string(x) })
 	}
+	if len(f.Outcomes) > 0 {
+		wanted = f.Outcomes
+	}
 	limit, skip := pageLimit(p), 0
 	if p.Cursor == "" {
 		skip = min(max(p.Offset, 0), maxOffset)

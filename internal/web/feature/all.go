@@ -53,6 +53,8 @@ type Service struct {
 	PHPQueues []string
 	// Silenced are classes of PHP's whose completed jobs are not listed.
 	Silenced []string
+	// Saved keeps people's filters of lists.
+	Saved jobs.SavedFilters
 	// Batches are those of PHP's jobs.
 	Batches ops.Batches
 	// Remote has the workers of other programs.
@@ -76,7 +78,7 @@ func All(p Ports) []web.Feature {
 			Failing: probes.Failing, Disabled: p.Inline != nil, CronWords: schedules.Words}),
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
 			Refresh: p.Refresh, DefaultQueue: p.DefaultQueue, PHPQueues: p.PHPQueues, Silenced: p.Silenced,
-			Queues: p.Known}),
+			Queues: p.Known, Saved: p.Saved}),
 		batches.Feature(p.Batches),
 		queues.Feature(p.Control),
 		remote.Feature(p.Remote),
