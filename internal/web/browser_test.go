@@ -280,9 +280,8 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 
 	b.open("/admin/queues")
 	b.press("#q-cmsjobs")
-	b.press("#yes")
 	b.sees("is paused")
-	b.press("#q-cmsjobs")
+	b.press(".toast #undo")
 	b.sees("is active again")
 
 	b.open("/admin/schedules")

@@ -57,6 +57,8 @@ func (h handlers) pageRoutes() []web.Route {
 		web.PageRoute("/admin/jobs/:id", "pages.job", "One job.", read, h.jobPage),
 		web.FormRoute("/admin/jobs/:id/again", "jobs.requeue", "Run a job again.", operate, h.againByForm),
 		web.FormRoute("/admin/jobs/:id/cancel", "jobs.cancel", "Cancel a job.", operate, h.cancelByForm),
+		web.FormRoute("/admin/jobs/:id/restore", "jobs.restore", "Put a job back that was cancelled while it waited.",
+			operate, h.restoreByForm),
 		web.FormRoute("/admin/jobs/:id/delete", "jobs.delete", "Delete a failed job.", operate, h.deleteByForm),
 		web.PageRoute("/admin/jobs/:id/edit", "pages.edit", "Run a job again with another payload.", operate,
 			h.editPage),

@@ -39,8 +39,8 @@ type filterField struct {
 	Name, Qualifier string
 	Key             string // of its label's text
 	Value           string
-	Options          []string
-	Hint             string
+	Options         []string
+	Hint            string
 }
 
 // savedFilter is one of the caller's own.

@@ -30,6 +30,9 @@ type Ports struct {
 	Silenced []string
 	// Queues lists the queues that a job, worker, type or setting has.
 	Queues func(context.Context) ([]string, error)
+	// Restorable says whether a waiting job can be enqueued again after it was cancelled;
+	// nil says no.
+	Restorable func(jobs.Record) bool
 	// Saved keeps people's filters; nil keeps none.
 	Saved SavedFilters
 }
