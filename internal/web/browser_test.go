@@ -245,7 +245,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.signIn("admin")
 
 	b.open("/admin/jobs")
-	b.fill("#text", "2@b.example")
+	b.fill("#q", "2@b.example")
 	b.press(".filters button")
 	b.sees("550 no such user 2@b.example")
 
