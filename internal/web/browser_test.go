@@ -246,7 +246,7 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 
 	b.open("/admin/jobs")
 	b.fill("#q", "2@b.example")
-	b.press(".filters button")
+	b.press(".filter button")
 	b.sees("550 no such user 2@b.example")
 
 	b.open("/admin/jobs?status=failed")

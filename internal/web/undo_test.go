@@ -125,7 +125,7 @@ func TestWhatCannotComeBackIsAskedFirst(t *testing.T) {
 	v := s.visitor(t).signIn("operator")
 	large := s.enqueue(`{"type":"mail.send","delay":3600,"payload":{"to":"a@b.example","body":"` +
 		strings.Repeat("x", 5000) + `"}}`)
-	v.get("/admin/jobs/" + large).press(`id="cancel"`).sees("never run", "Yes, do it").press("sure").sees(
+	v.get("/admin/jobs/"+large).press(`id="cancel"`).sees("never run", "Yes, do it").press("sure").sees(
 		"The job is cancelled")
 	if strings.Contains(v.page, `id="undo"`) {
 		t.Error("what is lost is offered back")
@@ -142,7 +142,7 @@ func TestWhoMayNotUndoIsAskedFirst(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished, func(c *config) { c.AllowedTopics = []string{"cache.clear"} })
 	id := s.enqueue(`{"type":"mail.send","delay":3600,"payload":{"to":"a@b.example"}}`)
 	v := s.visitor(t).signIn("operator")
-	v.get("/admin/jobs/" + id).press(`id="cancel"`).sees("never run", "Yes, do it").press("sure").sees("is cancelled")
+	v.get("/admin/jobs/"+id).press(`id="cancel"`).sees("never run", "Yes, do it").press("sure").sees("is cancelled")
 	if strings.Contains(v.page, `id="undo"`) {
 		t.Error("a button is offered that would be refused")
 	}
