@@ -98,6 +98,13 @@ type Filter struct {
 	Text string
 	// Cause is a failure group's fingerprint.
 	Cause string
+	// Outcomes are those of runs, in lists of runs only; they replace Statuses there.
+	Outcomes []string
+	// Workers ran the job, or run it: whole names, or the part before a colon, which
+	// is the host.
+	Workers []string
+	// Tags are those of PHP's jobs; one of them is enough.
+	Tags []string
 	// Since and Until bound the moment of enqueuing (waiting) or ending (others).
 	Since, Until time.Time
 	// Allow is asked for each job before Retry and RunNow change it; what it says
@@ -108,7 +115,7 @@ type Filter struct {
 // WithoutSilenced leaves out ended jobs of types, unless the filter asks for types,
 // jobs or a text itself.
 func (f Filter) WithoutSilenced(types []string) Filter {
-	if len(f.Types)+len(f.UUIDs) == 0 && f.Text == "" {
+	if len(f.Types)+len(f.UUIDs)+len(f.Tags) == 0 && f.Text == "" {
 		f.Silenced = types
 	}
 	return f

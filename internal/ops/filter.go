@@ -21,6 +21,10 @@ type Filter struct {
 	Cause  string   `json:"cause,omitempty"`
 	Since  string   `json:"since,omitempty"` // as ParseTime reads it
 	Until  string   `json:"until,omitempty"`
+	Worker []string `json:"worker,omitempty"` // that ran or run it: a name, or its host
+	Tag    []string `json:"tag,omitempty"`    // of PHP's jobs
+	// problem is what could not be read of q; Parse says it.
+	problem error
 }
 
 // The bounds of a filter.
@@ -30,11 +34,24 @@ const (
 	maxCause  = 191
 )
 
-// FilterOf reads a filter from a query or a form: ids, status, type, queue, text,
-// cause, since, until. Lists are separated by commas or given repeatedly.
+// FilterOf reads a filter from a query or a form: ids, status, type, queue, worker,
+// tag, text, cause, since, until. Lists are separated by commas or given repeatedly;
+// a tag may hold spaces and commas. q has the same in one line, see [Filter.Add].
 func FilterOf(q url.Values) Filter {
-	return Filter{IDs: list(q["ids"]), Status: list(q["status"]), Type: list(q["type"]), Queue: list(q["queue"]),
-		Text: q.Get("text"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until")}
+	f := Filter{IDs: list(q["ids"]), Status: list(q["status"]), Type: list(q["type"]), Queue: list(q["queue"]),
+		Text: q.Get("text"), Cause: q.Get("cause"), Since: q.Get("since"), Until: q.Get("until"),
+		Worker: list(q["worker"])}
+	for _, tag := range q["tag"] {
+		if tag = strings.TrimSpace(tag); tag != "" {
+			f.Tag = append(f.Tag, tag)
+		}
+	}
+	for _, line := range q["q"] {
+		if err := f.Add(line); err != nil {
+			f.problem = err
+		}
+	}
+	return f
 }
 
 func list(values []string) (all []string) {
@@ -47,7 +64,8 @@ func list(values []string) (all []string) {
 // Query is the filter as FilterOf reads it.
 func (f Filter) Query() url.Values {
 	q := url.Values{}
-	for name, values := range map[string][]string{"ids": f.IDs, "status": f.Status, "type": f.Type, "queue": f.Queue} {
+	for name, values := range map[string][]string{"ids": f.IDs, "status": f.Status, "type": f.Type, "queue": f.Queue,
+		"worker": f.Worker, "tag": f.Tag} {
 		if len(values) > 0 {
 			q[name] = slices.Clone(values)
 		}
@@ -62,7 +80,8 @@ func (f Filter) Query() url.Values {
 
 // Empty says that the filter chooses all jobs.
 func (f Filter) Empty() bool {
-	return len(f.IDs)+len(f.Status)+len(f.Type)+len(f.Queue) == 0 && f.Text+f.Cause+f.Since+f.Until == ""
+	return len(f.IDs)+len(f.Status)+len(f.Type)+len(f.Queue)+len(f.Worker)+len(f.Tag) == 0 &&
+		f.Text+f.Cause+f.Since+f.Until == ""
 }
 
 // Narrows says that the filter chooses less than all jobs of a status.
@@ -73,12 +92,17 @@ func (f Filter) Narrows() bool {
 
 // Parse is the filter as the store takes it. Lengths of time count from now.
 func (f Filter) Parse(now time.Time) (jobs.Filter, error) {
-	parsed := jobs.Filter{Types: f.Type, Queues: f.Queue, UUIDs: f.IDs, Text: f.Text, Cause: f.Cause}
-	if max(len(f.IDs), len(f.Type), len(f.Queue), len(f.Status)) > maxValues || len(f.Text) > maxText ||
+	parsed := jobs.Filter{Types: f.Type, Queues: f.Queue, UUIDs: f.IDs, Text: f.Text, Cause: f.Cause,
+		Workers: f.Worker, Tags: f.Tag}
+	if f.problem != nil {
+		return parsed, f.problem
+	}
+	if max(len(f.IDs), len(f.Type), len(f.Queue), len(f.Status), len(f.Worker), len(f.Tag)) > maxValues || len(f.Text) > maxText ||
 		len(f.Cause) > maxCause {
 		return parsed, invalid("", "The filter is too long: %d values a field at most.", maxValues)
 	}
-	for _, text := range append([]string{f.Text, f.Cause}, slices.Concat(f.IDs, f.Type, f.Queue)...) {
+	for _, text := range append([]string{f.Text, f.Cause}, slices.Concat(f.IDs, f.Type, f.Queue, f.Worker,
+		f.Tag)...) {
 		if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 			return parsed, invalid("", "The filter is not UTF-8 text.")
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -206,6 +207,30 @@ func JobColumns() []JobColumn {
 		{"queue", func(v JobView) string { return v.Queue }},
 		{"attempt", JobView.AttemptText},
 	}
+}
+
+// MoreJobColumns are those that a person may add to the page's list.
+func MoreJobColumns() []JobColumn {
+	return []JobColumn{
+		{"worker", func(v JobView) string { return v.Worker }},
+		{"priority", func(v JobView) string { return strconv.Itoa(v.Priority) }},
+		{"enqueued", func(v JobView) string { return moment(v.EnqueuedAt) }},
+		{"due", func(v JobView) string { return moment(v.RunAt) }},
+		{"tags", func(v JobView) string {
+			if v.PHP == nil {
+				return ""
+			}
+			return strings.Join(v.PHP.Tags, " ")
+		}},
+	}
+}
+
+// moment is a time for a column; "" is unknown.
+func moment(t time.Time) string {
+	if t.IsZero() || t.Unix() == 0 {
+		return ""
+	}
+	return t.UTC().Format(time.DateTime)
 }
 
 // AttemptText is the starts so far, of those allowed.

@@ -185,7 +185,8 @@ func (s *Server) auditEntry(c echo.Context, action, target string) {
 
 // auditedActions are the names of actions that the audit log can have.
 func (s *Server) auditedActions() []string {
-	seen := map[string]bool{"backups.download": true, "failed.export": true, "job_enqueued": true, "job_failed": true}
+	seen := map[string]bool{"backups.download": true, "failed.export": true, "jobs.export": true,
+		"runs.export": true, "job_enqueued": true, "job_failed": true}
 	for _, r := range s.routes {
 		if r.changes() {
 			seen[r.Name] = true
@@ -210,6 +211,11 @@ func (r Route) serve(s *Server, c echo.Context) error {
 	}
 	if r.Page && !r.changes() {
 		c.SetRequest(c.Request().WithContext(s.answers.WithPatience(c.Request().Context())))
+	}
+	if r.Page && r.changes() && isForm(c) {
+		if late, err := s.serveUndo(c); late || err != nil {
+			return err
+		}
 	}
 	return r.Handle(&Request{c, s})
 }

@@ -245,8 +245,8 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 	b.signIn("admin")
 
 	b.open("/admin/jobs")
-	b.fill("#text", "2@b.example")
-	b.press(".filters button")
+	b.fill("#q", "2@b.example")
+	b.press(".filter button")
 	b.sees("550 no such user 2@b.example")
 
 	b.open("/admin/jobs?status=failed")
@@ -280,9 +280,8 @@ func TestAPersonWorksWithThePages(t *testing.T) {
 
 	b.open("/admin/queues")
 	b.press("#q-cmsjobs")
-	b.press("#yes")
 	b.sees("is paused")
-	b.press("#q-cmsjobs")
+	b.press(".toast #undo")
 	b.sees("is active again")
 
 	b.open("/admin/schedules")

@@ -23,10 +23,13 @@ var effectRoutes = map[string]string{
 	"backups.restore":     "the rule for the type; the plan chooses the payload",
 	"backups.restorePost": "the rule for the type; the plan chooses the payload",
 	"schedules.continue":  "the rule",
+	"jobs.restore":        "the rule for the row",
 
 	"cron.tick":       "MayWork: runs what is due by the schedule and by rows that others were asked for",
 	"queues.continue": "MayWork: the same",
 
+	"filters.save":     "runs nothing",
+	"filters.delete":   "runs nothing",
 	"schedules.pause":  "runs nothing",
 	"queues.pause":     "runs nothing",
 	"queues.clear":     "cancels",

@@ -25,18 +25,20 @@ func theme(c echo.Context) string {
 
 // preferences changes theme and language: the browser's own matter, kept in cookies.
 func (s *Server) preferences(c echo.Context) error {
-	keep := func(name, value string) {
-		c.SetCookie(&http.Cookie{Name: name, Value: value, Path: s.lookPath(), MaxAge: int(lookAge / time.Second),
-			HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteLaxMode})
-	}
 	switch t := c.FormValue("theme"); t {
 	case "light", "dark", "auto":
-		keep(themeCookie, t)
+		s.keep(c, themeCookie, t, lookAge)
 	}
 	if l := c.FormValue("lang"); s.texts.Known(l) {
-		keep(languageCookie, l)
+		s.keep(c, languageCookie, l, lookAge)
 	}
 	return c.Redirect(http.StatusSeeOther, local(c.FormValue("back"), "/admin/sign-in"))
+}
+
+// keep keeps a choice in the browser.
+func (s *Server) keep(c echo.Context, name, value string, age time.Duration) {
+	c.SetCookie(&http.Cookie{Name: name, Value: value, Path: s.lookPath(), MaxAge: int(age / time.Second),
+		HttpOnly: true, Secure: c.Scheme() == "https", SameSite: http.SameSiteLaxMode})
 }
 
 // printer writes texts in the caller's language: their choice, else the first

@@ -13,7 +13,7 @@ import (
 )
 
 // parts are the pages that need nothing in their path.
-var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/batches", "/admin/queues", "/admin/workers",
+var parts = []string{"/admin", "/admin?range=7d", "/admin/jobs", "/admin/failed", "/admin/runs", "/admin/batches", "/admin/queues", "/admin/workers",
 	"/admin/schedules", "/admin/enqueue", "/admin/backups",
 	"/admin/mail", "/admin/media", "/admin/sitemap", "/admin/analytics", "/admin/usage", "/admin/webhooks",
 	"/admin/settings", "/admin/tokens", "/admin/audit"}

@@ -239,6 +239,11 @@ func (r *Request) BackShowing(to, shown, key string, args ...any) error {
 // Base is the path below which browsers reach this server, "" for its root.
 func (r *Request) Base() string { return r.server.cfg.Base }
 
+// Keep keeps a choice of how pages look in the browser.
+func (r *Request) Keep(name, value string, age time.Duration) {
+	r.server.keep(r.Context, name, value, age)
+}
+
 // Back sends the browser to a page, with a notice there.
 func (r *Request) Back(to, key string, args ...any) error {
 	return r.server.back(r.Context, to, key, args...)

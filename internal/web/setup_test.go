@@ -27,6 +27,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/web/saved"
 )
 
 // config is what a server of the tests is made of.
@@ -106,7 +107,7 @@ func newSite(t testing.TB, engine jobstest.Engine, changes ...func(*config)) *si
 		Gate: &access.Authenticator{Store: s.access, Users: users(t)}, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler), Version: "test",
 		MaskPaths: []string{"mail.send:body"}}, Service: feature.Service{Mutator: s.history, Control: ops.Control{
-		Queues: s.history, Known: s.queueNames}}}
+		Queues: s.history, Known: s.queueNames}, Saved: saved.NewStore(s.db.DB, time.Now), Restorable: s.history.Restorable}}
 	for _, change := range changes {
 		change(&cfg)
 	}

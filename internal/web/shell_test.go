@@ -80,7 +80,7 @@ func TestSearchWithoutJavaScript(t *testing.T) {
 	}
 	v.get("/admin/search?q=" + strings.Repeat("x", 5000)).sees("Nothing fits")
 
-	v.get("/admin/search?q=pause").press("cmsjobs/pause").sees("1 job waits in it").press("sure").sees("is paused")
+	v.get("/admin/search?q=pause").press("cmsjobs/pause").sees("is paused. 1 job waits in it", `id="undo"`)
 	v.get("/admin/search?q=queue").sees("Continue the queue").press("cmsjobs/continue").sees("is active again")
 	v.get("/admin/search?q=empty").press(`value="cache.clear"`).sees("will be emptied").press("sure").sees(
 		"cache.clear is waiting in its queue", `<a href="/admin/jobs/`)

@@ -15,7 +15,7 @@ func (s *Store) Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup,
 	if err := s.indexFailures(ctx); err != nil {
 		return nil, err
 	}
-	if len(f.Queues) > 0 || f.Text != "" || len(f.UUIDs) > 0 {
+	if len(f.Queues) > 0 || f.Text != "" || len(f.UUIDs)+len(f.Workers)+len(f.Tags) > 0 {
 		return s.groupsByRows(ctx, f)
 	}
 	var c conditions

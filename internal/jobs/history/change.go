@@ -75,6 +75,13 @@ func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, er
 	})
 }
 
+// Restorable says whether the history keeps all that is needed to enqueue a waiting job
+// again after it was cancelled: not of confidential or large ones.
+func (s *Store) Restorable(r jobs.Record) bool {
+	kept, origin, err := jobs.Parse(r.Payload, s.known)
+	return err == nil && origin == jobs.Ours && !s.tables.Confidential(r.Type) && s.tables.Keeps(kept.Data, kept.Metadata)
+}
+
 // cancelWaiting removes rows that still wait; one that a worker has claimed in
 // the meantime stays.
 func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err error) {

@@ -46,6 +46,7 @@ func (s *Store) historyWhere(c *conditions, f jobs.Filter) {
 		part, args := s.like(f.Text, "data", "error")
 		c.add(part, args...)
 	}
+	s.ranBy(c, f)
 	if !f.Since.IsZero() {
 		c.add(fmt.Sprintf("ended_at >= %d", f.Since.UnixMilli()))
 	}
@@ -144,6 +145,9 @@ func (s *Store) Runs(ctx context.Context, f jobs.Filter, p jobs.Page) (jobs.List
 	if len(f.Statuses) > 0 {
 		// an outcome and its status have the same name
 		wanted = each(f.Statuses, func(x jobs.Status) string { return string(x) })
+	}
+	if len(f.Outcomes) > 0 {
+		wanted = f.Outcomes
 	}
 	limit, skip := pageLimit(p), 0
 	if p.Cursor == "" {

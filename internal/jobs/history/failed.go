@@ -31,7 +31,7 @@ func (s *Store) failedWhere(f jobs.Filter) (table, where string, args []any) {
 // searched says that failed rows of a filter are searched for: the CMS's table
 // has an index on uuid only.
 func (s *Store) searched(f jobs.Filter) bool {
-	return f.Text != "" || len(f.Queues) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 &&
+	return f.Text != "" || len(f.Queues)+len(f.Workers)+len(f.Tags) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 &&
 		!s.tables.Failed.UUID
 }
 
@@ -43,12 +43,13 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 		hint, more := s.hints(jobs.Filter{UUIDs: f.UUIDs}, "payload")
 		where, args = where+" AND "+hint, append(args, more...)
 	}
-	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs, ExceptKinds: f.ExceptKinds})
+	matches := s.matches(jobs.Filter{UUIDs: f.UUIDs, ExceptKinds: f.ExceptKinds, Workers: f.Workers, Tags: f.Tags})
 	if f.Cause == "" && len(f.Types) == 0 {
 		return s.scanTable(ctx, tableScan{table: s.tables.Failed.Name, db: s.tables.DB, matches: matches,
 			whole: !s.searched(f),
 			read: func(condition, order string, limit int) ([]record, error) {
-				return s.queryFailed(ctx, s.tables.DB, where+" AND "+condition, args, order, limit)
+				rows, err := s.queryFailed(ctx, s.tables.DB, where+" AND "+condition, args, order, limit)
+				return s.withWorkers(ctx, f, rows, err)
 			}}, from, limit)
 	}
 	index := s.indexNewFailures
@@ -71,6 +72,7 @@ func (s *Store) readFailedRows(ctx context.Context, f jobs.Filter, from keysetCu
 		in, inArgs := s.tables.Dialect.In("id", ids)
 		rows, err := s.queryFailed(ctx, s.tables.DB, where+" AND "+in, append(slices.Clone(args), inArgs...),
 			from.order("id"), len(ids))
+		rows, err = s.withWorkers(ctx, f, rows, err)
 		if err != nil {
 			return page{}, err
 		}

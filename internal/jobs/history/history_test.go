@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
+	"github.com/cmsjobs/cmsjobs/internal/php/phpjob"
 )
 
 // TestHistory runs every promise of the history on all shapes of tables.
@@ -27,6 +28,7 @@ func TestHistory(t *testing.T) {
 				{"a job is found wherever it lies", promiseFinds},
 				{"pages meet each job once", promisePages},
 				{"filters", promiseFilters},
+				{"filters by worker and tag", promiseFiltersByWorkerAndTag},
 				{"changes rows without a UUID", promiseChangesPlainRows},
 				{"cancel", promiseCancels},
 				{"run now", promiseRunsNow},
@@ -240,6 +242,63 @@ func promiseFilters(t *testing.T, f *fixture) {
 	foreign := f.jobs(jobs.Filter{Types: []string{`App\Jobs\Mail`}})
 	if len(foreign) == 1 && (!foreign[0].Foreign || foreign[0].UUID != "8a2e") {
 		t.Errorf("PHP's job is %+v", foreign[0])
+	}
+}
+
+// promiseFiltersByWorkerAndTag: who runs or ran a job is known wherever its row
+// lies, and so are the tags of PHP's jobs.
+func promiseFiltersByWorkerAndTag(t *testing.T, f *fixture) {
+	dead := f.mustFail(one(`{"n":1}`), "it broke")
+	f.MustEnqueue(one(`{"n":2}`), one(`{"n":3}`), one(`{"n":4}`))
+	got := f.MustClaim(2)
+	done := tablestest.End(got[0], jobs.Completed)
+	done.Worker = "web-1:7:a"
+	if err := f.MustSettle(done)[0]; err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.queue.Heartbeat(bg, jobs.WorkerInfo{ID: "web-1:8:b", Status: "running", Queues: []string{"default"},
+		Running: []jobs.RunningJob{{ID: got[1].Job.ID, UUID: got[1].Job.UUID, Since: time.Now()}}}); err != nil {
+		t.Fatal(err)
+	}
+	f.InsertRaw("default", strings.Replace(php, `"maxTries":null`, `"maxTries":null,"tags":["App\\Post:5","two words"]`, 1))
+	ended := tables.Run{Job: jobs.Job{ID: 99, UUID: "ended", Type: `App\Jobs\Mail`, Queue: "default",
+		Metadata: json.RawMessage(phpjob.Mark)}, Outcome: "completed", Worker: "web-2:1:c",
+		Data: json.RawMessage(`{"tags":["App\\Post:5"]}`)}
+	own := tables.Run{Job: jobs.Job{ID: 98, UUID: "own", Type: "own", Queue: "default"}, Outcome: "completed",
+		Worker: "web-22:1:c", Data: json.RawMessage(`{"tags":["App\\Post:5"]}`)}
+	if err := f.Tables.InsertRuns(bg, f.Tables.OwnDB, []tables.Run{ended, own}); err != nil {
+		t.Fatal(err)
+	}
+	failedBy := f.jobs(jobs.Filter{UUIDs: []string{dead.UUID}})[0].Worker
+	for _, c := range []struct {
+		name string
+		f    jobs.Filter
+		want []string
+	}{
+		{"a completed job's worker", jobs.Filter{Workers: []string{"web-1:7:a"}}, []string{got[0].Job.UUID}},
+		{"a running job's worker", jobs.Filter{Workers: []string{"web-1:8:b"}}, []string{got[1].Job.UUID}},
+		{"a host's workers", jobs.Filter{Workers: []string{"web-1"}}, []string{got[0].Job.UUID, got[1].Job.UUID}},
+		{"a failed job's worker", jobs.Filter{Workers: []string{failedBy}, Statuses: []jobs.Status{jobs.StatusFailed}},
+			[]string{dead.UUID}},
+		{"half a host's name", jobs.Filter{Workers: []string{"web"}}, nil},
+		{"signs of LIKE", jobs.Filter{Workers: []string{"web_1"}}, nil},
+		{"a tag of PHP's jobs", jobs.Filter{Tags: []string{`App\Post:5`}}, []string{"8a2e", "ended"}},
+		{"a tag with a space", jobs.Filter{Tags: []string{"two words"}}, []string{"8a2e"}},
+		{"half a tag", jobs.Filter{Tags: []string{`App\Post`}}, nil},
+	} {
+		var ids []string
+		for _, r := range f.jobs(c.f) {
+			ids = append(ids, r.UUID)
+		}
+		slices.Sort(ids)
+		slices.Sort(c.want)
+		if !slices.Equal(ids, c.want) {
+			t.Errorf("%s: %v, want %v", c.name, ids, c.want)
+		}
+	}
+	list, err := f.Runs(bg, jobs.Filter{Workers: []string{"web-1"}}, jobs.Page{})
+	if err != nil || len(list.Items) != 1 || list.Total != 1 {
+		t.Errorf("runs of a host: %d of %d, %v", len(list.Items), list.Total, err)
 	}
 }
 

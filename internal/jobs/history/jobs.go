@@ -76,6 +76,7 @@ func (s *Store) total(ctx context.Context, f jobs.Filter) (int64, error) {
 	if !countable(f) {
 		wider := f
 		wider.Types, wider.UUIDs, wider.Text, wider.Cause = nil, nil, "", ""
+		wider.Workers, wider.Tags = nil, nil
 		all, err := s.Count(ctx, wider)
 		if err != nil || all > countedWhole {
 			return -1, err

@@ -89,9 +89,10 @@ func (s *Store) readLive(ctx context.Context, f jobs.Filter, from keysetCursor, 
 		where, args = where+" AND "+hint, append(args, more...)
 	}
 	return s.scanTable(ctx, tableScan{table: s.tables.Layout.Table().Name, db: s.tables.DB, matches: s.matches(f),
-		whole: f.Text == "" && len(f.Types) == 0,
+		whole: f.Text == "" && len(f.Types)+len(f.Workers)+len(f.Tags) == 0,
 		read: func(condition, order string, limit int) ([]record, error) {
-			return s.queryLive(ctx, s.tables.DB, where+" AND "+condition, args, order, limit)
+			rows, err := s.queryLive(ctx, s.tables.DB, where+" AND "+condition, args, order, limit)
+			return s.withWorkers(ctx, f, rows, err)
 		}}, from, limit)
 }
 

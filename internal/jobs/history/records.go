@@ -62,7 +62,8 @@ func pageLimit(p jobs.Page) int {
 
 // countable says that SQL alone can count the filter's jobs.
 func countable(f jobs.Filter) bool {
-	return len(f.Types) == 0 && len(f.ExceptKinds) == 0 && len(f.UUIDs) == 0 && f.Text == "" && f.Cause == ""
+	return len(f.Types) == 0 && len(f.ExceptKinds) == 0 && len(f.UUIDs) == 0 && f.Text == "" &&
+		f.Cause == "" && len(f.Workers) == 0 && len(f.Tags) == 0
 }
 
 // matches is the part of a filter that SQL does not decide.
@@ -74,6 +75,9 @@ func (s *Store) matches(f jobs.Filter) func(record) bool {
 			return false
 		}
 		if slices.Contains(f.ExceptKinds, r.Type) {
+			return false
+		}
+		if len(f.Workers) > 0 && !ranOn(r.Worker, f.Workers) || len(f.Tags) > 0 && !tagged(r.Record, f.Tags) {
 			return false
 		}
 		return len(f.UUIDs) == 0 || slices.Contains(f.UUIDs, r.UUID)

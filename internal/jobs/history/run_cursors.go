@@ -71,6 +71,7 @@ func (s *Store) indexScansOf(f jobs.Filter, wanted []string) indexScans {
 		part, args := s.like(f.Text, "data", "error")
 		l.rest.add(part, args...)
 	}
+	s.ranBy(&l.rest, f)
 	if !f.Since.IsZero() {
 		l.period.add(fmt.Sprintf("ended_at >= %d", f.Since.UnixMilli()))
 	}

@@ -49,6 +49,11 @@ type RunRow struct {
 	texts                                        [4]*string // as textColumns
 }
 
+// Keeps says whether the history keeps data and metadata of a job whole.
+func (s *Tables) Keeps(data, metadata []byte) bool {
+	return len(data) <= s.Options.KeepData && utf8.Valid(data) && len(metadata) <= maxMetadata && utf8.Valid(metadata)
+}
+
 func (s *Tables) RowOf(r *Run) RunRow {
 	l := RunRow{job: r.Job.ID, attempt: int64(r.Job.Attempt), duration: max(r.Duration.Milliseconds(), 0),
 		wait: r.Wait.Milliseconds(), created: max(r.Job.EnqueuedAt.UnixMilli(), 0),

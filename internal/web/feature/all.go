@@ -3,6 +3,7 @@ package feature
 import (
 	"context"
 
+	queue "github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -54,6 +55,10 @@ type Service struct {
 	PHPQueues []string
 	// Silenced are classes of PHP's whose completed jobs are not listed.
 	Silenced []string
+	// Restorable is that of [jobs.Ports].
+	Restorable func(queue.Record) bool
+	// Saved keeps people's filters of lists.
+	Saved jobs.SavedFilters
 	// Batches are those of PHP's jobs.
 	Batches ops.Batches
 	// Remote has the workers of other programs.
@@ -77,7 +82,7 @@ func All(p Ports) []web.Feature {
 			Failing: probes.Failing, Disabled: p.Inline != nil, CronWords: schedules.Words}),
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
 			Refresh: p.Refresh, DefaultQueue: p.DefaultQueue, PHPQueues: p.PHPQueues, Silenced: p.Silenced,
-			Queues: p.Known}),
+			Queues: p.Known, Saved: p.Saved, Restorable: p.Restorable}),
 		batches.Feature(p.Batches),
 		queues.Feature(p.Control),
 		remote.Feature(p.Remote),

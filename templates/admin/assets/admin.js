@@ -89,8 +89,9 @@ document.addEventListener("DOMContentLoaded", function () {
     notice.removeAttribute("role");
     notice.className = "toast";
     toasts.append(notice);
+    var shown = one("form", notice) ? 20000 : 6000; // what can be undone stays longer
     (function leave() {
-      setTimeout(function () { notice.matches(":hover, :focus-within") ? leave() : notice.remove(); }, 6000);
+      setTimeout(function () { notice.matches(":hover, :focus-within") ? leave() : notice.remove(); }, shown);
     })();
   }
 

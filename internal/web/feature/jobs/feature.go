@@ -44,14 +44,25 @@ func actions(req *web.Request) []web.Action {
 func (h handlers) pageRoutes() []web.Route {
 	const read, operate, enqueue = access.Read, access.Operate, access.Enqueue
 	export := web.PageRoute("/admin/failed/export", "failed.export", "Failed jobs as JSON lines.", read, h.exportFailed)
-	export.Stream = true
+	jobsFile := web.PageRoute("/admin/jobs/export", "jobs.export", "Jobs as CSV.", read, h.exportJobs)
+	runsFile := web.PageRoute("/admin/runs/export", "runs.export", "Runs as CSV.", read, h.exportRuns).Requires(
+		web.NeedsHistory)
+	export.Stream, jobsFile.Stream, runsFile.Stream = true, true, true
+	columns := web.FormRoute("/admin/jobs/columns", "pages.columns", "Choose columns.", read, h.chooseColumns)
+	save := web.FormRoute("/admin/filters", "filters.save", "Save a filter of one's own.", read, h.saveFilter)
+	forget := web.FormRoute("/admin/filters/delete", "filters.delete", "Delete a saved filter of one's own.", read,
+		h.deleteFilter)
+	columns.Quiet, columns.Managed, save.Managed, forget.Managed = true, true, true, true
 	return []web.Route{
-		export,
+		export, jobsFile, runsFile, columns, save, forget,
+		web.PageRoute("/admin/runs", "pages.runs", "Runs.", read, h.runsPage).Requires(web.NeedsHistory),
 		web.PageRoute("/admin/jobs", "pages.jobs", "Jobs.", read, h.jobsPage),
 		web.FormRoute("/admin/jobs/bulk", "jobs.bulk", "Change all jobs that a filter chooses.", operate, h.bulkPage),
 		web.PageRoute("/admin/jobs/:id", "pages.job", "One job.", read, h.jobPage),
 		web.FormRoute("/admin/jobs/:id/again", "jobs.requeue", "Run a job again.", operate, h.againByForm),
 		web.FormRoute("/admin/jobs/:id/cancel", "jobs.cancel", "Cancel a job.", operate, h.cancelByForm),
+		web.FormRoute("/admin/jobs/:id/restore", "jobs.restore", "Put a job back that was cancelled while it waited.",
+			operate, h.restoreByForm),
 		web.FormRoute("/admin/jobs/:id/delete", "jobs.delete", "Delete a failed job.", operate, h.deleteByForm),
 		web.PageRoute("/admin/jobs/:id/edit", "pages.edit", "Run a job again with another payload.", operate,
 			h.editPage),

@@ -13,7 +13,7 @@ import (
 )
 
 func (h handlers) listRuns(req *web.Request) error {
-	f, err := req.Filter()
+	f, err := runFilter(req)
 	if err != nil {
 		return err
 	}

@@ -17,10 +17,9 @@ import (
 
 // failedPageData is the failed jobs by cause.
 type failedPageData struct {
-	Filter ops.Filter
+	Bar    filterBar
 	Groups []ops.FailureGroupView
 	Total  int64
-	Types  []string
 	Query  string
 	// Canary is the one job of a cause that is tried before the rest.
 	Canary  *ops.JobView
@@ -30,15 +29,23 @@ type failedPageData struct {
 }
 
 func (h handlers) failedPage(req *web.Request) error {
-	f, err := req.Filter()
-	if err != nil {
+	ctx := req.Ctx()
+	v := failedPageData{Cause: redact.Clip(req.QueryParam("cause"), 191)}
+	var err error
+	if v.Bar, err = h.bar(req, "failed", "type", "queue", "worker", "tag", "since", "until"); err != nil {
 		return err
 	}
+	v.Query = v.Bar.Query
+	f, err := req.Filter()
+	if err != nil {
+		var ours bool
+		if _, v.Bar.Problem, ours = req.Refusal(err); ours {
+			return err
+		}
+		v.Bar.Line = redact.Clip(req.QueryParam("q"), 1000)
+		return req.Show(web.PageView{Name: "failed", Live: web.LiveList, Data: v, Ready: true})
+	}
 	f.Statuses = []jobs.Status{jobs.StatusFailed}
-	ctx := req.Ctx()
-	v := failedPageData{Filter: req.WrittenFilter(), Types: req.Registry().KnownTypes(),
-		Cause: redact.Clip(req.QueryParam("cause"), 191)}
-	v.Query = v.Filter.Query().Encode()
 	stats, err := req.Stats()
 	if err != nil {
 		return fmt.Errorf("counting failed jobs: %w", err)
@@ -57,7 +64,7 @@ func (h handlers) failedPage(req *web.Request) error {
 			return fmt.Errorf("grouping failed jobs: %w", err)
 		}
 		v.Groups = ops.Each(groups, req.View().FailureGroup)
-		if v.Filter.Narrows() {
+		if v.Bar.Filter.Narrows() {
 			v.Total = 0
 			for _, g := range groups {
 				v.Total += g.Count

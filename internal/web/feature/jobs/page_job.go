@@ -1,12 +1,17 @@
 package jobs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"html/template"
+	"math"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
+
+	"github.com/google/uuid"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
@@ -152,6 +157,8 @@ func (h handlers) againByForm(req *web.Request) error {
 	return req.Back("/admin/jobs/"+id, "job.again.done")
 }
 
+// cancelByForm cancels a job. One that waits and that the caller may put back goes
+// without a question, and comes back by a press; another is lost, and they are asked.
 func (h handlers) cancelByForm(req *web.Request) error {
 	r, err := h.job(req)
 	if err != nil {
@@ -160,14 +167,56 @@ func (h handlers) cancelByForm(req *web.Request) error {
 	if err := ops.Fits(ops.Cancel, r); err != nil {
 		return err
 	}
-	key := "job.cancel.ask." + string(r.Status)
-	if yes, err := req.Sure(req.Printer().Text(key, r.Type, ops.IDOf(r)), ""); !yes || err != nil {
-		return err
+	back := r.Status == jobs.StatusQueued && h.Restorable != nil && h.Restorable(r) && req.MayRunAgain(r) == nil
+	if !back {
+		key := "job.cancel.ask." + string(r.Status)
+		if yes, err := req.Sure(req.Printer().Text(key, r.Type, ops.IDOf(r)), ""); !yes || err != nil {
+			return err
+		}
 	}
 	if err := h.actions(req).One(req.Ctx(), ops.Cancel, r); err != nil {
 		return err
 	}
-	return req.Back("/admin/jobs/"+ops.IDOf(r), "job.cancel.done")
+	if !back {
+		return req.Back("/admin/jobs/"+ops.IDOf(r), "job.cancel.done")
+	}
+	return req.BackUndoable(req.BackTo("/admin/jobs/"+ops.IDOf(r)), web.Undo{Path: "/admin/jobs/" + ops.IDOf(r) +
+		"/restore", Fields: [][2]string{{"priority", strconv.Itoa(r.Priority)}}}, "job.cancel.undoable", r.Type)
+}
+
+// restoreByForm puts a job that was cancelled while it waited back into its queue, due
+// when it was. Pressed twice it makes one job: its id comes from the old one's.
+func (h handlers) restoreByForm(req *web.Request) error {
+	r, err := h.job(req)
+	if err != nil {
+		return err
+	}
+	if r.Status != jobs.StatusCancelled {
+		return web.Refuse(http.StatusConflict, "The job is not cancelled: there is nothing to undo.")
+	}
+	if err := req.MayRunAgain(r); err != nil {
+		return err
+	}
+	envelope, origin, err := jobs.Parse(r.Payload, req.Known)
+	if origin != jobs.Ours {
+		return web.Refuse(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s",
+			web.Spoken{Err: err})
+	}
+	priority, err := strconv.Atoi(cmp.Or(req.FormValue("priority"), "0"))
+	if err != nil || priority < math.MinInt16 || priority > math.MaxInt16 {
+		return web.RefuseField(http.StatusUnprocessableEntity, "priority", "The form cannot be read.")
+	}
+	n := jobs.Spec{Type: envelope.Type, Queue: r.Queue, Data: envelope.Data, Metadata: envelope.Metadata,
+		Priority: priority, UUID: uuid.NewSHA1(uuid.NameSpaceURL, []byte("cmsjobs:restored:"+r.UUID)).String()}
+	if r.RunAt.After(req.Now()) {
+		n = n.At(r.RunAt)
+	}
+	receipts, err := req.Enqueuer().Enqueue(req.Ctx(), n)
+	if err != nil {
+		return fmt.Errorf("enqueuing the cancelled job again: %w", err)
+	}
+	req.Audit(ops.IDOf(r), "restored as "+receipts[0].UUID)
+	return req.Back("/admin/jobs/"+receipts[0].UUID, "job.restored")
 }
 
 func (h handlers) deleteByForm(req *web.Request) error {

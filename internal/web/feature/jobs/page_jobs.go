@@ -18,23 +18,22 @@ import (
 
 // jobsPageData is the list of jobs with its filter.
 type jobsPageData struct {
+	Bar    filterBar
 	Filter ops.Filter
 	Status string
 	Jobs   []ops.JobView
 	// Columns are the plain ones; the page has type, status, time and payload itself.
 	Columns []ops.JobColumn
+	Choices []columnChoice
 	// Counts are the jobs of each status under the rest of the filter; −1 where
 	// counting would read the payloads of many jobs.
-	Counts  map[string]int64
-	Types   []string
-	Queues  []string
-	Periods []string
-	Query   string // the filter as a query, without a cursor
-	Next    string // the next page's address
-	Cursor  string
-	Bulk    []bulkChoice // with all that the filter chooses
-	Chosen  []bulkChoice // with the rows that are ticked
-	Problem string
+	Counts map[string]int64
+	All    int64  // of all statuses; −1 as in Counts
+	Query  string // the filter as a query, without a cursor
+	Next   string // the next page's address
+	Cursor string
+	Bulk   []bulkChoice // with all that the filter chooses
+	Chosen []bulkChoice // with the rows that are ticked
 	// Silenced is how many classes of PHP's are left out.
 	Silenced int
 }
@@ -45,19 +44,19 @@ type bulkChoice struct{ Action, Key, Class string }
 var periods = []string{"1h", "24h", "168h", "720h"}
 
 func (h handlers) jobsPage(req *web.Request) error {
-	v := jobsPageData{Filter: req.WrittenFilter(), Columns: ops.JobColumns(), Types: req.Registry().KnownTypes(),
-		Periods: periods,
-		Cursor:  req.QueryParam("cursor")}
+	v := jobsPageData{Filter: req.WrittenFilter(), Cursor: req.QueryParam("cursor")}
+	v.Columns, v.Choices = chosenColumns(req)
 	v.Query = v.Filter.Query().Encode()
 	if len(v.Filter.Status) == 1 {
 		v.Status = v.Filter.Status[0]
 	}
+	var err error
+	if v.Bar, err = h.bar(req, "jobs", ops.Qualifiers()...); err != nil {
+		return err
+	}
 	stats, err := req.Stats()
 	if err != nil {
 		return fmt.Errorf("counting jobs: %w", err)
-	}
-	for _, q := range stats.Queues {
-		v.Queues = append(v.Queues, q.Queue)
 	}
 	v.Bulk, v.Chosen = bulkChoices(v.Status), chosenChoices(v.Status)
 	f, err := req.Filter()
@@ -68,8 +67,15 @@ func (h handlers) jobsPage(req *web.Request) error {
 	}
 	if err != nil {
 		var ours bool
-		if _, v.Problem, ours = req.Refusal(err); ours { // others are shown beside the form
+		if _, v.Bar.Problem, ours = req.Refusal(err); ours { // others are shown beside the form
 			return err
+		}
+		v.Bar.Line = redact.Clip(req.QueryParam("q"), 1000)
+	}
+	for _, n := range v.Counts {
+		if v.All += n; n < 0 {
+			v.All = -1
+			break
 		}
 	}
 	return req.Show(web.PageView{Name: "jobs", Live: web.LiveList, Data: v, Ready: true})
@@ -222,6 +228,8 @@ func describe(lang locale.Printer, v ops.Filter) string {
 	}
 	add("job.type", strings.Join(v.Type, ", "))
 	add("job.queue", strings.Join(v.Queue, ", "))
+	add("job.worker", strings.Join(v.Worker, ", "))
+	add("php.tags", strings.Join(v.Tag, ", "))
 	add("jobs.text", v.Text)
 	add("failed.cause", v.Cause)
 	add("jobs.since", v.Since)

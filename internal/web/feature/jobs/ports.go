@@ -7,6 +7,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/web/saved"
 )
 
 // Ports are what the pages of jobs need besides the server's own.
@@ -29,6 +30,19 @@ type Ports struct {
 	Silenced []string
 	// Queues lists the queues that a job, worker, type or setting has.
 	Queues func(context.Context) ([]string, error)
+	// Restorable says whether a waiting job can be enqueued again after it was cancelled;
+	// nil says no.
+	Restorable func(jobs.Record) bool
+	// Saved keeps people's filters; nil keeps none.
+	Saved SavedFilters
+}
+
+// SavedFilters keeps filters of lists, each its owner's own; package saved has its
+// bounds and errors.
+type SavedFilters interface {
+	Of(ctx context.Context, owner, list string) ([]saved.Filter, error)
+	Save(ctx context.Context, owner string, f saved.Filter) error
+	Delete(ctx context.Context, owner, list, name string) (saved.Filter, error)
 }
 
 // Workers lists workers.

@@ -18,10 +18,14 @@ type (
 	GroupList = ops.Items[ops.FailureGroupView]
 )
 
-// jobQuery names the parameters of a filter of jobs and of a list's page.
-func jobQuery() []string {
-	return append([]string{"ids", "status", "type", "queue", "text", "cause", "since", "until"}, web.ListQuery()...)
+// filterQuery names the parameters of a filter of jobs, jobQuery those of a list's
+// page, too.
+func filterQuery() []string {
+	return []string{"ids", "status", "type", "queue", "worker", "tag", "text", "cause", "since",
+		"until", "q"}
 }
+
+func jobQuery() []string { return append(filterQuery(), web.ListQuery()...) }
 
 func (h handlers) apiRoutes() []web.Route {
 	const get, post, del = http.MethodGet, http.MethodPost, http.MethodDelete
@@ -67,6 +71,9 @@ func (h handlers) apiRoutes() []web.Route {
 			"of a queue. dry_run only counts them.", Scope: access.Operate, Query: []string{"dry_run"},
 			Answer: ops.Changed{}, Handle: h.clearQueue},
 
+		{Method: get, Path: "/api/v1/jobs/export", Name: "jobs.export", Summary: "Jobs as CSV, newest first, 100,000 " +
+			"at most.", Scope: access.Read, Managed: true, Query: filterQuery(), Type: "text/csv", Stream: true,
+			Handle: h.exportJobs},
 		{Method: post, Path: "/api/v1/jobs/batch", Name: "jobs.enqueueBatch", Summary: "Enqueue up to 1000 jobs: all " +
 			"of them, or none.", Scope: access.Enqueue, Body: EnqueueBatch{}, Answer: EnqueuedBatch{},
 			Status: http.StatusCreated, Handle: h.enqueueBatch},
@@ -90,8 +97,11 @@ func (h handlers) apiRoutes() []web.Route {
 func (h handlers) runRoutes() []web.Route {
 	const get = http.MethodGet
 	return []web.Route{
+		{Method: get, Path: "/api/v1/runs/export", Name: "runs.export", Summary: "Runs that ended as CSV, newest " +
+			"first, 100,000 at most.", Scope: access.Read, Query: append([]string{"outcome"}, filterQuery()...),
+			Type: "text/csv", Stream: true, Needs: web.NeedsHistory, Handle: h.exportRuns},
 		{Method: get, Path: "/api/v1/runs", Name: "runs.list", Summary: "Runs that ended, newest first.",
-			Scope: access.Read, Query: jobQuery(), Answer: RunList{}, Needs: web.NeedsHistory, Handle: h.listRuns},
+			Scope: access.Read, Query: append([]string{"outcome"}, jobQuery()...), Answer: RunList{}, Needs: web.NeedsHistory, Handle: h.listRuns},
 		{Method: get, Path: "/api/v1/throughput", Name: "runs.throughput", Summary: "Ended runs in steps of time, " +
 			"oldest first.", Scope: access.Read, Query: []string{"since", "step"}, Answer: ThroughputView{},
 			Needs: web.NeedsHistory, Handle: h.throughput},

@@ -76,9 +76,10 @@ func (h handlers) actions(req *web.Request) []web.Action {
 		return nil // the page of queues says why
 	}
 	var all []web.Action
+	undoable := req.MayWork() == nil
 	for _, q := range stats.Queues[:min(len(stats.Queues), actionQueues)] {
 		path := "/admin/queues/" + url.PathEscape(q.Queue)
-		a := web.Action{Text: req.Text("action.pause", q.Queue), Icon: "pause", Path: path + "/pause", Asks: true}
+		a := web.Action{Text: req.Text("action.pause", q.Queue), Icon: "pause", Path: path + "/pause", Asks: !undoable}
 		if q.Paused {
 			a = web.Action{Text: req.Text("action.continue", q.Queue), Icon: "play", Path: path + "/continue"}
 		}

@@ -2,6 +2,7 @@ package queues
 
 import (
 	"fmt"
+	"net/url"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
@@ -46,14 +47,21 @@ func (h handlers) pauseByForm(req *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := req.Sure(req.Printer().Text("queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes ||
-		err != nil {
-		return err
+	undoable := req.MayWork() == nil
+	if !undoable { // who may not continue the queue is asked
+		if yes, err := req.Sure(req.Printer().Text("queues.pause.ask", name, q.Waiting(), q.Processing), ""); !yes ||
+			err != nil {
+			return err
+		}
 	}
 	if err := h.Pause(req.Ctx(), []string{name}, req.Caller().Name, false); err != nil {
 		return err
 	}
-	return req.Back("/admin/queues", "queues.pause.done", name)
+	if !undoable {
+		return req.Back("/admin/queues", "queues.pause.done", name)
+	}
+	return req.BackUndoable("/admin/queues", web.Undo{Path: "/admin/queues/" + url.PathEscape(name) + "/continue"},
+		"queues.pause.undoable", name, q.Waiting(), q.Processing)
 }
 
 func (h handlers) continueByForm(req *web.Request) error {
@@ -67,7 +75,8 @@ func (h handlers) continueByForm(req *web.Request) error {
 	if _, err := h.Continue(req.Ctx(), name); err != nil {
 		return err
 	}
-	return req.Back("/admin/queues", "queues.continue.done", name)
+	return req.BackUndoable("/admin/queues", web.Undo{Path: "/admin/queues/" + url.PathEscape(name) + "/pause"},
+		"queues.continue.done", name)
 }
 
 type workersPageData struct {

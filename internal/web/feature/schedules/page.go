@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 
@@ -150,6 +151,9 @@ func (h handlers) entryPage(req *web.Request) error {
 			r.Cron, web.Pretty(v.Payload), ""}, Ready: true})
 }
 
+// opposite is what takes a change of an entry back, where that is all of it.
+var opposite = map[string]string{"pause": "continue", "continue": "pause"}
+
 // changeEntry pauses, continues, resets an entry, or gives it another time and
 // payload.
 func (h handlers) changeEntry(req *web.Request) error {
@@ -176,6 +180,10 @@ func (h handlers) changeEntry(req *web.Request) error {
 	if err == nil {
 		req.Audit(name, fmt.Sprintf("%s cron %q→%q", req.FormValue("do"), r.Cron, cron))
 		if _, err = h.changeEntryTo(req, r, change); err == nil {
+			if back := opposite[req.FormValue("do")]; back != "" && (back == "pause" || req.MayRun(r.Type, r.Data) == nil) {
+				return req.BackUndoable("/admin/schedules", web.Undo{Path: "/admin/schedules/" + url.PathEscape(name),
+					Fields: [][2]string{{"do", back}}}, "entry.done."+req.FormValue("do"), name)
+			}
 			return req.Back("/admin/schedules", "entry.done", name)
 		}
 	}

@@ -1,0 +1,161 @@
+package ops
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/cmsjobs/cmsjobs/internal/schema"
+)
+
+// Qualifiers are the words that begin a part of a filter's line, as in
+// type:mail.send, with the field that each fills.
+func Qualifiers() []string {
+	return []string{"type", "status", "queue", "worker", "tag", "id", "since", "until"}
+}
+
+// synonyms of qualifiers: those of Oban Web, and the names of the fields.
+var synonyms = map[string]string{"state": "status", "ids": "id", "node": "worker", "tags": "tag", "after": "since",
+	"before": "until", "text": "text", "cause": "cause"}
+
+// Add adds what one line asks for: qualifiers as type:mail.send queue:default, and
+// the text to search for. Values with spaces stand in double quotes; several are
+// separated by commas. Values of one qualifier widen the filter, different
+// qualifiers narrow it. A text, since and until replace those of before.
+func (f *Filter) Add(line string) error {
+	if len(line) > 2*maxText {
+		return invalid("q", "The filter is too long: %d values a field at most.", maxValues)
+	}
+	var text []string
+	for _, part := range lineParts(line) {
+		name, value, qualified := strings.Cut(part.text, ":")
+		name = strings.ToLower(name)
+		if other, is := synonyms[name]; is {
+			name = other
+		}
+		if part.quoted || !qualified || !f.set(name, value) {
+			if near := schema.Nearest(name, Qualifiers()); qualified && !part.quoted && near != "" {
+				return invalid("q", "There is no qualifier %q; did you mean %q? A text that holds a colon stands in "+
+					"quotes.", shown(name), near)
+			}
+			text = append(text, part.text)
+		}
+	}
+	if len(text) > 0 {
+		f.Text = strings.Join(text, " ")
+	}
+	return nil
+}
+
+// set fills the field of a qualifier, and says whether there is one. One without a
+// value asks for nothing.
+func (f *Filter) set(name, value string) bool {
+	var into *[]string
+	switch name {
+	case "type":
+		into = &f.Type
+	case "status":
+		into = &f.Status
+	case "queue":
+		into = &f.Queue
+	case "worker":
+		into = &f.Worker
+	case "id":
+		into = &f.IDs
+	case "tag":
+		if value != "" && !slices.Contains(f.Tag, value) {
+			f.Tag = append(f.Tag, value)
+		}
+	case "since":
+		f.Since = value
+	case "until":
+		f.Until = value
+	case "text":
+		f.Text = value
+	case "cause":
+		f.Cause = value
+	default:
+		return false
+	}
+	if into != nil {
+		for _, word := range list([]string{value}) {
+			if !slices.Contains(*into, word) {
+				*into = append(*into, word)
+			}
+		}
+	}
+	return true
+}
+
+// linePart is a word of a line; quoted ones began with a quote.
+type linePart struct {
+	text   string
+	quoted bool
+}
+
+// lineParts splits a line at spaces outside of double quotes. A quote that is not
+// closed goes to the end.
+func lineParts(line string) []linePart {
+	var parts []linePart
+	var word strings.Builder
+	var inside, begun, quoted bool
+	end := func() {
+		if begun {
+			parts = append(parts, linePart{word.String(), quoted})
+		}
+		word.Reset()
+		begun, quoted = false, false
+	}
+	for _, r := range line {
+		switch {
+		case r == '"':
+			if !begun {
+				quoted = true
+			}
+			inside, begun = !inside, true
+		case !inside && (r == ' ' || r == '\t' || r == '\n' || r == '\r'):
+			end()
+		default:
+			begun = true
+			word.WriteRune(r)
+		}
+	}
+	end()
+	return slices.DeleteFunc(parts, func(p linePart) bool { return p.text == "" })
+}
+
+// FilterToken is one condition of a filter, as the line writes it.
+type FilterToken struct {
+	Name, Value string
+	Without     Filter // the filter when this is taken away
+}
+
+// Tokens are the conditions of the filter, each of which can be taken away.
+func (f Filter) Tokens() []FilterToken {
+	var all []FilterToken
+	lists := []struct {
+		name string
+		of   func(*Filter) *[]string
+	}{{"type", func(f *Filter) *[]string { return &f.Type }}, {"status", func(f *Filter) *[]string { return &f.Status }},
+		{"queue", func(f *Filter) *[]string { return &f.Queue }}, {"worker", func(f *Filter) *[]string { return &f.Worker }},
+		{"tag", func(f *Filter) *[]string { return &f.Tag }}, {"id", func(f *Filter) *[]string { return &f.IDs }}}
+	for _, l := range lists {
+		for i, value := range *l.of(&f) {
+			without := f
+			*l.of(&without) = slices.Concat((*l.of(&f))[:i], (*l.of(&f))[i+1:])
+			all = append(all, FilterToken{l.name, value, without})
+		}
+	}
+	texts := []struct {
+		name string
+		of   func(*Filter) *string
+	}{{"since", func(f *Filter) *string { return &f.Since }}, {"until", func(f *Filter) *string { return &f.Until }},
+		{"cause", func(f *Filter) *string { return &f.Cause }}, {"text", func(f *Filter) *string { return &f.Text }}}
+	for _, x := range texts {
+		if value := *x.of(&f); value != "" {
+			without := f
+			*x.of(&without) = ""
+			all = append(all, FilterToken{x.name, value, without})
+		}
+	}
+	return all
+}
