@@ -265,6 +265,9 @@ var parameterTexts = map[string]string{
 	"type":   "Only of this type; several are separated by commas.",
 	"queue":  "Only in this queue; several are separated by commas.",
 	"text":   "Only with this text in payload or error. Needs the scope operate.",
+	"worker": "Only run by this worker, or on this host; several are separated by commas.",
+	"tag":    "Only PHP's jobs with this tag; several are separated by commas.",
+	"q":      "The filter as one line, as the pages take it: type:mail.send status:failed since:24h.",
 	"ids":    "Only these jobs, separated by commas.",
 	"cause":  "Only jobs that failed by this cause, as /failed/groups names it.",
 	"site":   "Only of this site.", "actor": "Only by this person or token.", "action": "Only this action: area.verb.",
@@ -273,7 +276,7 @@ var parameterTexts = map[string]string{
 	"force": "1 pauses a queue although no job and no worker names it.", "range": "How far back: 1h, 24h, 7d or 30d.",
 	"by": "What the attempts are split by: outcome, type or queue.", "step": "The length of one step, such as 15m; from 1s.",
 	"analytics since": "The first day: 2026-11-21.", "analytics until": "The last day: 2026-11-21.",
-	"check": "Only these conditions, separated by commas.",
+	"outcome": "Only runs that ended so: completed, retried, failed, cancelled or released.", "check": "Only these conditions, separated by commas.",
 }
 
 // successes are the statuses of success: an enqueue that finds its job there

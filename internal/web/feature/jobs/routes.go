@@ -71,9 +71,6 @@ func (h handlers) apiRoutes() []web.Route {
 			"of a queue. dry_run only counts them.", Scope: access.Operate, Query: []string{"dry_run"},
 			Answer: ops.Changed{}, Handle: h.clearQueue},
 
-		{Method: get, Path: "/api/v1/jobs/export", Name: "jobs.export", Summary: "Jobs as CSV, newest first, 100,000 " +
-			"at most.", Scope: access.Read, Managed: true, Query: filterQuery(), Type: "text/csv", Stream: true,
-			Handle: h.exportJobs},
 		{Method: post, Path: "/api/v1/jobs/batch", Name: "jobs.enqueueBatch", Summary: "Enqueue up to 1000 jobs: all " +
 			"of them, or none.", Scope: access.Enqueue, Body: EnqueueBatch{}, Answer: EnqueuedBatch{},
 			Status: http.StatusCreated, Handle: h.enqueueBatch},
@@ -93,15 +90,19 @@ func (h handlers) apiRoutes() []web.Route {
 	}
 }
 
-// runRoutes are the calls for ended runs and for the types.
+// runRoutes are the calls for ended runs, for lists as files and for the types.
 func (h handlers) runRoutes() []web.Route {
 	const get = http.MethodGet
 	return []web.Route{
+		{Method: get, Path: "/api/v1/jobs/export", Name: "jobs.export", Summary: "Jobs as CSV, newest first, 100,000 " +
+			"at most.", Scope: access.Read, Managed: true, Query: filterQuery(), Type: "text/csv", Stream: true,
+			Handle: h.exportJobs},
 		{Method: get, Path: "/api/v1/runs/export", Name: "runs.export", Summary: "Runs that ended as CSV, newest " +
 			"first, 100,000 at most.", Scope: access.Read, Query: append([]string{"outcome"}, filterQuery()...),
 			Type: "text/csv", Stream: true, Needs: web.NeedsHistory, Handle: h.exportRuns},
 		{Method: get, Path: "/api/v1/runs", Name: "runs.list", Summary: "Runs that ended, newest first.",
-			Scope: access.Read, Query: append([]string{"outcome"}, jobQuery()...), Answer: RunList{}, Needs: web.NeedsHistory, Handle: h.listRuns},
+			Scope: access.Read, Query: append([]string{"outcome"}, jobQuery()...), Answer: RunList{},
+			Needs: web.NeedsHistory, Handle: h.listRuns},
 		{Method: get, Path: "/api/v1/throughput", Name: "runs.throughput", Summary: "Ended runs in steps of time, " +
 			"oldest first.", Scope: access.Read, Query: []string{"since", "step"}, Answer: ThroughputView{},
 			Needs: web.NeedsHistory, Handle: h.throughput},
