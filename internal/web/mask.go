@@ -1,6 +1,10 @@
 package web
 
 import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/labstack/echo/v4"
@@ -47,4 +51,106 @@ func (s *Server) settings() []Setting {
 		x.Value = redact.Text(x.Value)
 		return x
 	})
+}
+
+// Unmask puts the secrets of the original back where an edited payload still
+// shows the mask. Beside a mask nothing may be changed, or a secret could be
+// sent elsewhere; administrators may, who see all secrets by other ways.
+func (r *Request) Unmask(jobType string, edited, original []byte) (json.RawMessage, error) {
+	var next, was, shown any
+	if err := decodeNumbers(edited, &next); err != nil {
+		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "The payload is not JSON: %v.", err)
+	}
+	if !hasMask(next) {
+		return json.Marshal(next)
+	}
+	view := r.View().Payload(jobType, original)
+	if decodeNumbers(original, &was) != nil || decodeNumbers(view, &shown) != nil {
+		was, shown = nil, nil
+	}
+	if SameJSON(edited, view) {
+		return json.Marshal(was)
+	}
+	if !r.Caller().Scopes.Has(access.Admin) {
+		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "%s stands for a secret. Write the secret "+
+			"there, or change nothing else: only administrators may change other fields beside it.", masked)
+	}
+	restored, ok := restore(next, was, shown)
+	if !ok {
+		return nil, fieldError(http.StatusUnprocessableEntity, "payload", "%s stands where the original has no "+
+			"value. Write the value there.", masked)
+	}
+	return json.Marshal(restored)
+}
+
+// hasMask says whether the mask stands anywhere in a value.
+func hasMask(value any) bool {
+	switch v := value.(type) {
+	case string:
+		return strings.Contains(v, masked)
+	case map[string]any:
+		for key, inner := range v {
+			if strings.Contains(key, masked) || hasMask(inner) {
+				return true
+			}
+		}
+	case []any:
+		return slices.ContainsFunc(v, hasMask)
+	}
+	return false
+}
+
+func decodeNumbers(raw []byte, into *any) error {
+	d := json.NewDecoder(strings.NewReader(string(raw)))
+	d.UseNumber()
+	if err := d.Decode(into); err != nil {
+		return err
+	}
+	if d.More() {
+		return errors.New("something follows the first value")
+	}
+	return nil
+}
+
+// restore puts values back that are as they were shown, masked.
+func restore(next, was, shown any) (any, bool) {
+	ok := true
+	switch v := next.(type) {
+	case string:
+		if strings.Contains(v, masked) {
+			return was, was != nil && shown == next
+		}
+	case map[string]any:
+		old, _ := was.(map[string]any)
+		seen, _ := shown.(map[string]any)
+		for key, inner := range v {
+			var fine bool
+			v[key], fine = restore(inner, old[key], seen[key])
+			ok = ok && fine
+		}
+	case []any:
+		old, _ := was.([]any)
+		seen, _ := shown.([]any)
+		for i, inner := range v {
+			var before, view any
+			if i < len(old) && i < len(seen) {
+				before, view = old[i], seen[i]
+			}
+			var fine bool
+			v[i], fine = restore(inner, before, view)
+			ok = ok && fine
+		}
+	}
+	return next, ok
+}
+
+// SameJSON says whether two texts are the same JSON.
+func SameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	if decodeNumbers(a, &x) != nil || decodeNumbers(b, &y) != nil {
+		return false
+	}
+	left, err := json.Marshal(x)
+	right, err2 := json.Marshal(y)
+	return errors.Join(err, err2) == nil && string(left) == string(right)
 }
