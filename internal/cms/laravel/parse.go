@@ -36,6 +36,7 @@ type parser struct {
 	tokens []token
 	at     int
 	depth  int
+	uses   map[string]string // classes by their short names in lower case
 }
 
 // parse returns the expression that a config file returns.
@@ -44,13 +45,45 @@ func parse(source string) (node, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &parser{tokens: all}
+	p := &parser{tokens: all, uses: map[string]string{}}
 	for p.peek().kind != endOfFile {
-		if t := p.take(); t.kind == word && strings.EqualFold(t.value, "return") {
+		switch t := p.take(); {
+		case t.kind != word:
+		case strings.EqualFold(t.value, "return"):
 			return p.element(false), nil
+		case strings.EqualFold(t.value, "use"):
+			p.use()
 		}
 	}
 	return nil, errSyntax
+}
+
+// use notes the short name of an imported class: use App\Jobs\Import as Load;
+func (p *parser) use() {
+	class := p.take()
+	short := class.value[strings.LastIndexByte(class.value, '\\')+1:]
+	if strings.EqualFold(p.peek().value, "as") {
+		p.take()
+		short = p.take().value
+	}
+	if class.kind == word && p.peek().is(";") {
+		p.uses[strings.ToLower(short)] = strings.TrimPrefix(class.value, `\`)
+	}
+}
+
+// class is the full name of a class: a config file has no namespace.
+func (p *parser) class(name string) string {
+	if full, rooted := strings.CutPrefix(name, `\`); rooted {
+		return full
+	}
+	first, rest, parts := strings.Cut(name, `\`)
+	if full, imported := p.uses[strings.ToLower(first)]; imported {
+		if first = full; parts {
+			first += `\` + rest
+		}
+		return first
+	}
+	return name
 }
 
 func (p *parser) peek() token {
@@ -210,6 +243,7 @@ func numeric(s string) (node, bool) {
 
 // named reads a constant, a call, a static call or array(…).
 func (p *parser) named(name string) (node, bool) {
+	class := p.class(name)
 	name = strings.ToLower(name[strings.LastIndexByte(name, '\\')+1:])
 	if name == "array" && p.accept("(") {
 		return p.array(")")
@@ -219,6 +253,9 @@ func (p *parser) named(name string) (node, bool) {
 		name += "::" + strings.ToLower(t.value)
 		if t.kind != word {
 			return nil, false
+		}
+		if strings.EqualFold(t.value, "class") && !slices.Contains([]string{"self", "static", "parent"}, class) {
+			return literal{class}, true
 		}
 	}
 	if p.accept("(") {

@@ -19,7 +19,7 @@ type Config interface {
 const horizonFile = "horizon"
 
 // The bounds of a Horizon configuration, and the largest niceness.
-const maxSupervisors, maxQueues, mostNice = 100, 100, 19
+const maxSupervisors, maxQueues, mostNice, maxSilenced = 100, 100, 19, 200
 
 // Horizon adds the supervisors of config/horizon.php for an environment (APP_ENV).
 func (p *Plan) Horizon(c Config, environment string) {
@@ -39,6 +39,24 @@ func (p *Plan) Horizon(c Config, environment string) {
 	}
 	for _, name := range names[:min(len(names), maxSupervisors)] {
 		p.supervisor(supervisor{c, environment, name, slices.Contains(defaults, name)})
+	}
+	p.silenced(c)
+}
+
+// silenced adds the classes that Horizon does not list.
+func (p *Plan) silenced(c Config) {
+	for _, key := range c.Keys(horizonFile, "silenced") {
+		switch class, err := c.Value(horizonFile, "silenced", key); {
+		case err != nil || len(p.Silenced) >= maxSilenced:
+			p.note("config/horizon.php silences classes that were not taken over: name them in php.silenced")
+		default:
+			if name := fmt.Sprint(class); !slices.Contains(p.Silenced, name) {
+				p.Silenced = append(p.Silenced, name)
+			}
+		}
+	}
+	if len(c.Keys(horizonFile, "silenced_tags")) > 0 {
+		p.note("config/horizon.php silences tags, for which there is no setting: name the classes in php.silenced")
 	}
 }
 

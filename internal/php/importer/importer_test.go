@@ -101,9 +101,13 @@ command=/usr/sbin/nginx -g "daemon off;"
 // horizon is config/horizon.php as Horizon publishes it, with a second supervisor.
 const horizon = `<?php
 
+use App\Jobs\Heartbeat;
+use App\Jobs\Reports as R;
 use Illuminate\Support\Str;
 
 return [
+    'silenced' => [Heartbeat::class, \App\Jobs\Ping::class, R\Daily::class, 'App\Jobs\It\'s'],
+    'silenced_tags' => ['noise'],
     'domain' => env('HORIZON_DOMAIN'),
     'prefix' => env('HORIZON_PREFIX', Str::slug(env('APP_NAME', 'laravel'), '_').'_horizon:'),
     'waits' => ['redis:default' => 60],
@@ -132,6 +136,14 @@ return [
 ];
 `
 
+// silenced is what the plan says of horizon's.
+const silenced = `  silenced:
+    - 'App\Jobs\Heartbeat'
+    - 'App\Jobs\Ping'
+    - 'App\Jobs\Reports\Daily'
+    - 'App\Jobs\It''s'
+`
+
 func TestHorizonsConfiguration(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
@@ -143,28 +155,30 @@ func TestHorizonsConfiguration(t *testing.T) {
 	for environment, want := range map[string]string{
 		"production": `php:
   enabled: true
-  queues:
+SILENCED  queues:
     default: {processes: 12, tries: 1, timeout: 1m, memory: 128MiB}
     import: {processes: 2, timeout: 1h, nice: 5}
 `,
 		"local": `php:
   enabled: true
-  queues:
+SILENCED  queues:
     default: {processes: 3, tries: 1, timeout: 1m, memory: 128MiB}
 `,
 		"staging": `php:
   enabled: true
-  queues:
+SILENCED  queues:
     default: {processes: 1, tries: 1, timeout: 1m, memory: 128MiB}
 `,
 	} {
+		want = strings.Replace(want, "SILENCED", silenced, 1)
 		c, err := laravel.Open(dir, map[string]string{"WORKERS": "12"}, "horizon")
 		if err != nil {
 			t.Fatal(err)
 		}
 		var p importer.Plan
 		p.Horizon(c, environment)
-		if got := p.YAML(); got != want || !strings.Contains(strings.Join(p.Notes, "\n"), `the connection "redis"`) {
+		if got := p.YAML(); got != want || !strings.Contains(strings.Join(p.Notes, "\n"), `the connection "redis"`) ||
+			!strings.Contains(strings.Join(p.Notes, "\n"), "silences tags") {
 			t.Errorf("%s: %s%q", environment, got, p.Notes)
 		}
 	}

@@ -27,6 +27,7 @@ type Plan struct {
 	Binary     string // "" is php
 	Artisan    string // "" is the one in cms.dir
 	Queues     []Queue
+	Silenced   []string // classes whose completed jobs are not listed
 	Notes      []string
 }
 
@@ -69,6 +70,12 @@ func (p *Plan) YAML() string {
 		if x[1] != "" {
 			fmt.Fprintf(&b, "  %s: %s\n", x[0], quoted(x[1]))
 		}
+	}
+	if len(p.Silenced) > 0 {
+		b.WriteString("  silenced:\n")
+	}
+	for _, class := range p.Silenced {
+		fmt.Fprintf(&b, "    - %s\n", quoted(class))
 	}
 	b.WriteString("  queues:\n")
 	for _, q := range p.Queues {
