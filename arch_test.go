@@ -115,7 +115,7 @@ var rules = []rule{
 	// A feature knows the page framework and no other feature.
 	{below: "internal/web/feature", may: []string{"internal/phrase", "internal/jobs", "internal/ops",
 		"internal/redact", "internal/web",
-		"internal/web/access", "internal/web/chart", "internal/answers", "internal/jobs/explain", "internal/web/compat",
+		"internal/web/access", "internal/web/chart", "internal/web/saved", "internal/answers", "internal/jobs/explain", "internal/web/compat",
 		"internal/web/format", "internal/web/locale", "internal/schema", "internal/schema/texts",
 		"internal/remote", "internal/manual", "docs", "self"}},
 	{below: "internal/manual", may: []string{}},

@@ -77,14 +77,23 @@ func checkYAML(t *testing.T, b docBlock) (string, error) {
 // runSQL runs statements as the administrator of a server that they are for.
 func runSQL(t *testing.T, b docBlock) (string, error) {
 	engine := jobstest.MariaDB
-	if strings.Contains(b.text, "SET PERSIST") { // MariaDB has none
+	if regexp.MustCompile("SET PERSIST|REPLICATION_APPLIER").MatchString(b.text) { // MariaDB has none
 		engine = jobstest.MySQL
 	}
 	db := jobstest.Shared(t, engine).RootMySQL(t)
+	made := regexp.MustCompile(`CREATE USER (\S+)`).FindAllStringSubmatch(b.text, -1)
+	if len(made) == 0 { // it is for accounts that are there
+		made = regexp.MustCompile(`TO ('\w+'@'\w+')`).FindAllStringSubmatch(b.text, -1)
+		for _, user := range made {
+			if _, err := db.Exec("CREATE USER " + user[1]); err != nil {
+				return "", err
+			}
+		}
+	}
 	if _, err := db.Exec(b.text); err != nil {
 		return "", err
 	}
-	for _, user := range regexp.MustCompile(`CREATE USER (\S+)`).FindAllStringSubmatch(b.text, -1) {
+	for _, user := range made {
 		if _, err := db.Exec("DROP USER " + user[1]); err != nil {
 			return "", err
 		}

@@ -67,9 +67,13 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 			return UsageError{Err: fmt.Errorf("backup.verify_dsn: %w", err)}
 		}
 	}
-	if dsn := cmp.Or(r.Config.Backup.LogDSN, r.Config.Feed.DSN); dsn != "" && c.DSN != "" {
+	setting, dsn := "backup.log_dsn", r.Config.Backup.LogDSN
+	if dsn == "" {
+		setting, dsn = "feed.dsn", r.Config.Feed.DSN
+	}
+	if dsn != "" && c.DSN != "" {
 		if c.LogDSN, err = database.DriverDSN(dsn.Reveal()); err != nil {
-			return UsageError{Err: fmt.Errorf("backup.log_dsn: %w", err)}
+			return UsageError{Err: fmt.Errorf("%s: %w", setting, err)}
 		}
 	}
 	if c.Files, err = r.backupFiles(); err != nil {

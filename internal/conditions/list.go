@@ -166,7 +166,7 @@ func safetyList() []Definition {
 			"over", Measured: "databases or files of a verification are still there after LIMIT",
 			Limit: duration(4 * time.Hour), Fix: "Remove them when no verification runs: `DROP DATABASE NAME`; the " +
 				"detail names them", Page: "/admin/backups"},
-		{Name: LogNotArchived, Severity: Warning, Slow: true, Title: "The database's binary log is not archived",
+		{Name: LogNotArchived, Severity: Warning, Slow: true, Title: "The binary log of the database is not archived",
 			Measured: "a part of the log was gone before it was archived, or it cannot be read or stored",
 			Fix:      "The detail says what is missing. After a gap run `cmsjobs backup create --only-database`",
 			Page:     "/admin/backups"},

@@ -242,6 +242,11 @@ func (l *look) backups(ctx context.Context) {
 	if b.Verifications {
 		old(VerificationOld, b.LastVerification, "no backup was ever verified", "the last backup was verified %s ago")
 	}
+	l.texts(b)
+}
+
+// texts sets the conditions that hold where there is a text about them.
+func (l *look) texts(b Backups) {
 	left := ""
 	if len(b.TempDatabases) > 0 {
 		left = "left over: " + strings.Join(b.TempDatabases, ", ")

@@ -97,8 +97,8 @@ func (f Filter) Parse(now time.Time) (jobs.Filter, error) {
 	if f.problem != nil {
 		return parsed, f.problem
 	}
-	if max(len(f.IDs), len(f.Type), len(f.Queue), len(f.Status), len(f.Worker), len(f.Tag)) > maxValues || len(f.Text) > maxText ||
-		len(f.Cause) > maxCause {
+	if max(len(f.IDs), len(f.Type), len(f.Queue), len(f.Status), len(f.Worker), len(f.Tag)) > maxValues ||
+		len(f.Text) > maxText || len(f.Cause) > maxCause {
 		return parsed, invalid("", "The filter is too long: %d values a field at most.", maxValues)
 	}
 	for _, text := range append([]string{f.Text, f.Cause}, slices.Concat(f.IDs, f.Type, f.Queue, f.Worker,

@@ -13,8 +13,8 @@ func Qualifiers() []string {
 	return []string{"type", "status", "queue", "worker", "tag", "id", "since", "until"}
 }
 
-// synonyms of qualifiers: those of Oban Web, and the names of the fields.
-var synonyms = map[string]string{"state": "status", "ids": "id", "node": "worker", "tags": "tag", "after": "since",
+// synonyms of qualifiers: one of Oban Web's, and the names of the fields.
+var synonyms = map[string]string{"ids": "id", "node": "worker", "tags": "tag", "after": "since",
 	"before": "until", "text": "text", "cause": "cause"}
 
 // Add adds what one line asks for: qualifiers as type:mail.send queue:default, and
@@ -49,18 +49,15 @@ func (f *Filter) Add(line string) error {
 // set fills the field of a qualifier, and says whether there is one. One without a
 // value asks for nothing.
 func (f *Filter) set(name, value string) bool {
-	var into *[]string
+	if into := f.words(name); into != nil {
+		for _, word := range list([]string{value}) {
+			if !slices.Contains(*into, word) {
+				*into = append(*into, word)
+			}
+		}
+		return true
+	}
 	switch name {
-	case "type":
-		into = &f.Type
-	case "status":
-		into = &f.Status
-	case "queue":
-		into = &f.Queue
-	case "worker":
-		into = &f.Worker
-	case "id":
-		into = &f.IDs
 	case "tag":
 		if value != "" && !slices.Contains(f.Tag, value) {
 			f.Tag = append(f.Tag, value)
@@ -76,14 +73,13 @@ func (f *Filter) set(name, value string) bool {
 	default:
 		return false
 	}
-	if into != nil {
-		for _, word := range list([]string{value}) {
-			if !slices.Contains(*into, word) {
-				*into = append(*into, word)
-			}
-		}
-	}
 	return true
+}
+
+// words is the field of a qualifier that takes several words; nil for any other.
+func (f *Filter) words(name string) *[]string {
+	return map[string]*[]string{"type": &f.Type, "status": &f.Status, "queue": &f.Queue, "worker": &f.Worker,
+		"id": &f.IDs}[name]
 }
 
 // linePart is a word of a line; quoted ones began with a quote.
@@ -135,8 +131,10 @@ func (f Filter) Tokens() []FilterToken {
 	lists := []struct {
 		name string
 		of   func(*Filter) *[]string
-	}{{"type", func(f *Filter) *[]string { return &f.Type }}, {"status", func(f *Filter) *[]string { return &f.Status }},
-		{"queue", func(f *Filter) *[]string { return &f.Queue }}, {"worker", func(f *Filter) *[]string { return &f.Worker }},
+	}{{"type", func(f *Filter) *[]string { return &f.Type }},
+		{"status", func(f *Filter) *[]string { return &f.Status }},
+		{"queue", func(f *Filter) *[]string { return &f.Queue }},
+		{"worker", func(f *Filter) *[]string { return &f.Worker }},
 		{"tag", func(f *Filter) *[]string { return &f.Tag }}, {"id", func(f *Filter) *[]string { return &f.IDs }}}
 	for _, l := range lists {
 		for i, value := range *l.of(&f) {

@@ -13,17 +13,17 @@ import (
 // A line says the same as the fields of a query.
 func TestALineIsAFilter(t *testing.T) {
 	for line, want := range map[string]string{
-		"type:mail.send queue:default,mail state:failed": "queue=default&queue=mail&status=failed&type=mail.send",
-		`tag:"App\Models\Post:5" worker:web-1 id:abc`:    "ids=abc&tag=App%5CModels%5CPost%3A5&worker=web-1",
-		`"connection refused"`:                           "text=connection+refused",
-		"connection refused":                             "text=connection+refused",
-		`type:mail.send "status:failed"`:                 "text=status%3Afailed&type=mail.send",
-		"https://example.org/a":                          "text=https%3A%2F%2Fexample.org%2Fa",
-		`"an open quote`:                                 "text=an+open+quote",
-		"type: since:24h":                                "since=24h",
-		`tag:"two words" tag:two`:                        "tag=two+words&tag=two",
-		"Type:a type:a STATE:failed":                     "status=failed&type=a",
-		"":                                               "",
+		"type:mail.send queue:default,mail status:failed": "queue=default&queue=mail&status=failed&type=mail.send",
+		`tag:"App\Models\Post:5" worker:web-1 id:abc`:     "ids=abc&tag=App%5CModels%5CPost%3A5&worker=web-1",
+		`"connection refused"`:                            "text=connection+refused",
+		"connection refused":                              "text=connection+refused",
+		`type:mail.send "status:failed"`:                  "text=status%3Afailed&type=mail.send",
+		"https://example.org/a":                           "text=https%3A%2F%2Fexample.org%2Fa",
+		`"an open quote`:                                  "text=an+open+quote",
+		"type: since:24h":                                 "since=24h",
+		`tag:"two words" tag:two`:                         "tag=two+words&tag=two",
+		"Type:a type:a STATE:failed":                      "status=failed&type=a",
+		"":                                                "",
 	} {
 		var f ops.Filter
 		if err := f.Add(line); err != nil || f.Query().Encode() != want {

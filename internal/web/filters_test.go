@@ -38,7 +38,7 @@ func TestAFilterIsWrittenAsALine(t *testing.T) {
   class="n">0</span>`, `All <span class="n">2</span>`} {
 		v.sees(tab)
 	}
-	v.press(`id="q"`, "q", "state:failed").sees(failed)
+	v.press(`id="q"`, "q", "status:failed").sees(failed)
 	if strings.Contains(v.page, "j-"+done) {
 		t.Error("the second line does not narrow the first")
 	}

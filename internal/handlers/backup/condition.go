@@ -33,9 +33,10 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 		cmsjobs_backups WHERE status = ?),
 		(SELECT COALESCE(MAX(finished_at), 0) FROM cmsjobs_backup_verifications WHERE ok = 1 AND level IN (?, ?)),
 		EXISTS (SELECT 1 FROM cmsjobs_backup_verifications WHERE ok = 0 AND conclusive = 1 AND finished_at =
-			(SELECT MAX(finished_at) FROM cmsjobs_backup_verifications WHERE conclusive = 1))`),
-		string(manifest.Complete), string(manifest.LevelParsed), string(manifest.LevelRestored)).Scan(&complete,
-		&verification, &c.VerificationFailed)
+			(SELECT MAX(finished_at) FROM cmsjobs_backup_verifications WHERE conclusive = 1)),
+		(SELECT COALESCE(MAX(purpose), '') FROM cmsjobs_backup_locks WHERE name = ?)`),
+		string(manifest.Complete), string(manifest.LevelParsed), string(manifest.LevelRestored),
+		logTrouble).Scan(&complete, &verification, &c.VerificationFailed, &c.Log)
 	if err != nil {
 		return c, fmt.Errorf("reading the history of backups: %w", err)
 	}
@@ -51,8 +52,8 @@ func (h *Handler) Condition(ctx context.Context) (Condition, error) {
 	if c.Unfinished, err = h.Unfinished(ctx); err != nil {
 		return c, err
 	}
-	if c.Log, err = h.LogTrouble(ctx); err != nil {
-		return c, err
+	if h.c.Options.Log == LogOff {
+		c.Log = ""
 	}
 	c.TempDB, err = h.Leftovers(ctx)
 	return c, err

@@ -79,7 +79,8 @@ func (s *Store) Cancel(ctx context.Context, f jobs.Filter, limit int) (int64, er
 // again after it was cancelled: not of confidential or large ones.
 func (s *Store) Restorable(r jobs.Record) bool {
 	kept, origin, err := jobs.Parse(r.Payload, s.known)
-	return err == nil && origin == jobs.Ours && !s.tables.Confidential(r.Type) && s.tables.Keeps(kept.Data, kept.Metadata)
+	return err == nil && origin == jobs.Ours && !s.tables.Confidential(r.Type) &&
+		s.tables.Keeps(kept.Data, kept.Metadata)
 }
 
 // cancelWaiting removes rows that still wait; one that a worker has claimed in

@@ -31,8 +31,8 @@ func (s *Store) failedWhere(f jobs.Filter) (table, where string, args []any) {
 // searched says that failed rows of a filter are searched for: the CMS's table
 // has an index on uuid only.
 func (s *Store) searched(f jobs.Filter) bool {
-	return f.Text != "" || len(f.Queues)+len(f.Workers)+len(f.Tags) > 0 || !f.Since.IsZero() || !f.Until.IsZero() || len(f.UUIDs) > 0 &&
-		!s.tables.Failed.UUID
+	return f.Text != "" || len(f.Queues)+len(f.Workers)+len(f.Tags) > 0 || !f.Since.IsZero() || !f.Until.IsZero() ||
+		len(f.UUIDs) > 0 && !s.tables.Failed.UUID
 }
 
 // readFailedRows reads failed jobs. Types and causes are looked up

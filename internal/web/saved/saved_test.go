@@ -25,13 +25,13 @@ func TestSavedFiltersAreTheirOwnersOwnAndBounded(t *testing.T) {
 				}
 			}
 			if err := errors.Join(save("an", "jobs", "thư hỏng", "b=1"), save("an", "runs", "Thư hỏng", "c=1"),
-				save("binh", "jobs", "his", "d=1")); err != nil {
+				save("binh", "jobs", "other", "d=1")); err != nil {
 				t.Fatal(err)
 			}
 			if list, err := s.Of(ctx, "an", "jobs"); err != nil || len(list) != 2 {
 				t.Errorf("%+v %v", list, err)
 			}
-			if _, err := s.Delete(ctx, "an", "jobs", "his"); !errors.Is(err, jobs.ErrNotFound) {
+			if _, err := s.Delete(ctx, "an", "jobs", "other"); !errors.Is(err, jobs.ErrNotFound) {
 				t.Errorf("another's filter is deleted: %v", err)
 			}
 			f, err := s.Delete(ctx, "an", "jobs", "Thư hỏng")

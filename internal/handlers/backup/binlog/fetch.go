@@ -80,9 +80,17 @@ func fetch(ctx context.Context, dsn string, s *Server, name string, offset int64
 	if err != nil {
 		return s.refused(err)
 	}
-	defer conn.Close()
-	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-	defer stop()
+	closed := make(chan struct{})
+	stop := context.AfterFunc(ctx, func() {
+		defer close(closed)
+		_ = conn.Conn.Conn.Close() // ends a read; the rest of the connection is the reader's alone
+	})
+	defer func() {
+		if !stop() {
+			<-closed
+		}
+		_ = conn.Close() // ended
+	}()
 	f := &stream{server: s, conn: conn, to: to, name: name, offset: max(offset, int64(len(magic)))}
 	if err := f.run(); err != nil {
 		if ctx.Err() != nil {

@@ -11,7 +11,7 @@ import (
 )
 
 // Which columns the list of jobs shows is the browser's own matter, as theme and
-// language are: a wide screen has room for more.
+// language are: a wide screen can show more.
 const (
 	columnsCookie = "cmsjobs_columns"
 	columnsAge    = 365 * 24 * time.Hour

@@ -80,7 +80,7 @@ func writeCSV[T any](req *web.Request, name string, head []string, ask func(jobs
 	file := csv.NewWriter(out)
 	file.UseCRLF = true // RFC 4180
 	if strings.HasPrefix(req.Path(), "/admin/") {
-		out.WriteString("\uFEFF") // spreadsheets take the file for UTF-8 by it
+		_, _ = out.WriteString("\uFEFF") // spreadsheets take the file for UTF-8 by it
 	}
 	_ = file.Write(head)
 	for written := 0; ; {

@@ -86,8 +86,8 @@ var labels = map[string]string{"type": "job.type", "status": "job.status", "queu
 	"tag": "php.tags", "id": "job.id", "since": "jobs.since", "until": "jobs.until"}
 
 // hints are examples of values, the same in each language.
-var hints = map[string]string{"type": "mail.send", "queue": "default", "worker": "web-1:4711:x", "tag": "App\\Models\\Post:5",
-	"since": "24h", "until": "2026-11-21", "id": "0b3e8c1e-…"}
+var hints = map[string]string{"type": "mail.send", "queue": "default", "worker": "web-1:4711:x",
+	"tag": "App\\Models\\Post:5", "since": "24h", "until": "2026-11-21", "id": "0b3e8c1e-…"}
 
 // knownValues are values that exist, by qualifier.
 func (h handlers) knownValues(req *web.Request) (map[string][]string, error) {

@@ -199,8 +199,8 @@ func (h handlers) restoreByForm(req *web.Request) error {
 	}
 	envelope, origin, err := jobs.Parse(r.Payload, req.Known)
 	if origin != jobs.Ours {
-		return web.Refuse(http.StatusConflict, "The job cannot run again, its payload is not kept or no longer fits: %s",
-			web.Spoken{Err: err})
+		return web.Refuse(http.StatusConflict, "The job cannot run again, its payload is not kept or no "+
+			"longer fits: %s", web.Spoken{Err: err})
 	}
 	priority, err := strconv.Atoi(cmp.Or(req.FormValue("priority"), "0"))
 	if err != nil || priority < math.MinInt16 || priority > math.MaxInt16 {

@@ -38,8 +38,8 @@ func runFilter(req *web.Request) (jobs.Filter, error) {
 	outcome := req.QueryParam("outcome")
 	if err == nil && outcome != "" {
 		if !slices.Contains(runOutcomes, outcome) {
-			return f, web.RefuseField(http.StatusBadRequest, "outcome", "No outcome is named %q; use completed, retried, "+
-				"failed, crashed, released or cancelled.", redact.Clip(outcome, 40))
+			return f, web.RefuseField(http.StatusBadRequest, "outcome", "No outcome is named %q; use completed, "+
+				"retried, failed, crashed, released or cancelled.", redact.Clip(outcome, 40))
 		}
 		f.Outcomes = []string{outcome}
 	}

@@ -45,8 +45,8 @@ func (h handlers) saveFilter(req *web.Request) error {
 	err = h.Saved.Save(req.Ctx(), req.Caller().Name, f)
 	switch {
 	case errors.Is(err, saved.ErrFull):
-		return web.Refuse(http.StatusConflict, "You have saved %d filters: that is as many as may be. Delete one first.",
-			saved.Most)
+		return web.Refuse(http.StatusConflict, "You have saved %d filters: that is as many as may be. "+
+			"Delete one first.", saved.Most)
 	case errors.Is(err, jobs.ErrInvalid):
 		return web.RefuseField(http.StatusUnprocessableEntity, "name", "A saved filter needs a name of 1 to %d "+
 			"characters, and its conditions may not be too long.", saved.MaxName)
@@ -72,7 +72,8 @@ func savedQuery(req *web.Request, list string) (string, error) {
 		b.Outcome = redact.Clip(q.Get("outcome"), 20)
 	}
 	if f.Empty() && b.Outcome == "" {
-		return "", web.RefuseField(http.StatusUnprocessableEntity, "query", "Set a filter first: an empty one is not saved.")
+		return "", web.RefuseField(http.StatusUnprocessableEntity, "query",
+			"Set a filter first: an empty one is not saved.")
 	}
 	return b.query(f), nil
 }

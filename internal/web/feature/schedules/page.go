@@ -180,7 +180,8 @@ func (h handlers) changeEntry(req *web.Request) error {
 	if err == nil {
 		req.Audit(name, fmt.Sprintf("%s cron %q→%q", req.FormValue("do"), r.Cron, cron))
 		if _, err = h.changeEntryTo(req, r, change); err == nil {
-			if back := opposite[req.FormValue("do")]; back != "" && (back == "pause" || req.MayRun(r.Type, r.Data) == nil) {
+			if back := opposite[req.FormValue("do")]; back != "" &&
+				(back == "pause" || req.MayRun(r.Type, r.Data) == nil) {
 				return req.BackUndoable("/admin/schedules", web.Undo{Path: "/admin/schedules/" + url.PathEscape(name),
 					Fields: [][2]string{{"do", back}}}, "entry.done."+req.FormValue("do"), name)
 			}
