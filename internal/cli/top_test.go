@@ -10,7 +10,7 @@ import (
 // TestTheOverviewAsLines shows figures, newest jobs and one job where there is no terminal.
 func TestTheOverviewAsLines(t *testing.T) {
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
-	quiet := []string{"CMSJOBS_NOTIFY_MAIL=false"}
+	quiet := []string{"CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false", "CMSJOBS_CONDITIONS_NOTIFY=false"}
 	type enqueued struct{ ID string }
 	good := answer[enqueued](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe"))
 	bad := answer[enqueued](t, call(t, quiet, dsn, "--json", "enqueue", "cmsjobs.probe", `{"fail":"no luck"}`,
