@@ -39,10 +39,30 @@ type answerOfPage struct {
 	} `json:"error"`
 }
 
+// profile is a folder for a browser. Its processes may write there for a moment after the
+// first of them was killed.
+func profile(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "chromium")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		err := os.RemoveAll(dir)
+		for end := time.Now().Add(10 * time.Second); err != nil && time.Now().Before(end); err = os.RemoveAll(dir) {
+			time.Sleep(50 * time.Millisecond)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	return dir
+}
+
 // startChromium opens an empty page. heard receives each event.
 func startChromium(t testing.TB, program string, heard func(method string, params json.RawMessage)) *chromium {
 	t.Helper()
-	dir := t.TempDir()
+	dir := profile(t)
 	cmd := exec.Command(program, "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*",
 		"--user-data-dir="+dir, "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--no-default-browser-check", "--disable-component-update", "--disable-background-networking",

@@ -27,6 +27,9 @@ func TestEveryPageStandsWithAndWithoutItsPorts(t *testing.T) {
 		s.enqueue(`{"type":"cache.clear"}`)
 		v := s.visitor(t).signIn("admin")
 		for _, path := range append(parts, "/admin/enqueue?type=mail.send") {
+			if name == "bare" && path == "/admin/runs" { // there is no history, and no link to it
+				continue
+			}
 			v.get(path).sees(`<html lang="en"`, "<h1", `aria-current`)
 			for _, bad := range []string{"%!", "<no value>", "ZgotmplZ", "style=", "onclick", "javascript:"} {
 				if strings.Contains(v.page, bad) {
@@ -46,6 +49,9 @@ func TestEveryPageStandsWithAndWithoutItsPorts(t *testing.T) {
 			t.Errorf("look leads to %s", v.at)
 		}
 		for _, path := range parts {
+			if name == "bare" && path == "/admin/runs" {
+				continue
+			}
 			v.get(path).sees(`<html lang="vi"`)
 		}
 	}
@@ -67,7 +73,7 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	s.enqueue(`{"type":"cache.clear","delay":600}`)
 	v := s.visitor(t).signIn("admin")
-	v.get("/admin/queues").press("q-cmsjobs").sees("1 job waits in it").press("sure").sees("is paused", "Continue")
+	v.get("/admin/queues").press("q-cmsjobs").sees("is paused", "1 job waits in it", "Continue")
 	v.press("q-cmsjobs").sees("is active again")
 	v.get("/admin/queues").press("x-cmsjobs").sees("1 waiting job will leave its queue").press("sure").sees(
 		"1 job cancelled")
@@ -79,7 +85,7 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	if !strings.HasPrefix(v.at, "/admin/schedules?job=") {
 		t.Errorf("at %s", v.at)
 	}
-	v.get("/admin/schedules").press("stop-sitemap").sees("is changed", "Paused").press("go-sitemap").sees("is changed")
+	v.get("/admin/schedules").press("stop-sitemap").sees("is paused", "Paused").press("go-sitemap").sees("is active again")
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "never").sees2("cannot be read")
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "0 3 * * *", "payload", "{}").sees("is changed")
 	v.get("/admin/backups").press("d-b.tar.zst").sees("5 B", "Type “delete”").press("sure", "typed", "nope").sees(

@@ -20,7 +20,7 @@ func Feature(p Ports) web.Feature {
 	return web.Feature{Name: "jobs", Path: "/admin/jobs", Also: []web.MenuEntry{
 		{Name: "failed", Path: "/admin/failed"}}, Group: web.Queue, Files: files,
 		Chapters: map[string]string{
-			"jobs": "admin#jobs", "job": "admin#one-job",
+			"jobs": "admin#jobs", "runs": "admin#runs", "job": "admin#one-job",
 			"failed": "admin#failed-jobs", "enqueue": "jobs", "edit": "admin#one-job"},
 		Counts: counts, Actions: actions,
 		Routes: slices.Concat(h.apiRoutes(), h.runRoutes(), h.failedRoutes(), h.pageRoutes())}
