@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"unicode"
 )
@@ -182,7 +183,20 @@ func retiredInGo(t *testing.T, path string, source []byte) []foundWord {
 // tagKey is a name in a struct's tag, or a key in JSON that stands in a text.
 var tagKey = regexp.MustCompile(`(?:json|koanf|db|query|form):"(\w+)|(\w+)":`)
 
+// anyRetired finds what the table may have something about: most lines hold nothing of it,
+// and it is long.
+var anyRetired = sync.OnceValue(func() *regexp.Regexp {
+	forms := make([]string, len(retiredTable))
+	for i, r := range retiredTable {
+		forms[i] = r.inText.String()
+	}
+	return regexp.MustCompile(strings.Join(forms, "|"))
+})
+
 func inText(path string, line int, text string) []foundWord {
+	if !anyRetired().MatchString(text) {
+		return nil
+	}
 	var all []foundWord
 	for _, r := range retiredTable {
 		for _, word := range r.inText.FindAllString(text, -1) {
@@ -195,6 +209,9 @@ func inText(path string, line int, text string) []foundWord {
 func inIdentifier(path string, line int, name string) []foundWord {
 	var all []foundWord
 	for _, word := range camelWords(name) {
+		if !anyRetired().MatchString(word) {
+			continue
+		}
 		for _, r := range retiredTable {
 			if r.inIdentifier != nil && r.inIdentifier.MatchString(word) {
 				all = append(all, foundWord{path, word, r.standard, name, line})
