@@ -26,7 +26,9 @@ var onOneServer = map[string]string{
 	"internal/cli/service_conditions_test.go TestConditionsAreSeenEverywhere": "four minutes; what is measured runs on both in internal/jobs/queue",
 	"internal/cli/service_conditions_test.go openDatabase":                    "the server of TestConditionsAreSeenEverywhere",
 	"internal/cli/service_restore_post_test.go TestAPostIsRestoredOverHTTP":   "over HTTP and by a worker; the restore itself runs on both in internal/handlers/backup",
-	"setup_test.go TestTheRemovalOfSetupKeepsLaterBackups":                    "files in a folder; TestSetupAndItsRemoval runs on both",
+	"internal/handlers/backup/moment_test.go TestRetentionRemovesTheLogThatNoBackupNeeds": "retention counts segments " +
+		"by their names; archive and replay run on both",
+	"setup_test.go TestTheRemovalOfSetupKeepsLaterBackups": "files in a folder; TestSetupAndItsRemoval runs on both",
 	"internal/sites/sites_test.go TestAFloodInOneSiteDelaysTheOthersByOneJob": "the slots are shared in the " +
 		"process; ten sites on MySQL, and on SQLite",
 	"internal/sites/sites_test.go TestTenIdleSitesCostLittle": "counts statements and connections, which are the " +
