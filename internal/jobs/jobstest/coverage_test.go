@@ -28,6 +28,8 @@ var onOneServer = map[string]string{
 	"internal/cli/service_restore_post_test.go TestAPostIsRestoredOverHTTP":   "over HTTP and by a worker; the restore itself runs on both in internal/handlers/backup",
 	"internal/handlers/backup/moment_test.go TestRetentionRemovesTheLogThatNoBackupNeeds": "retention counts segments " +
 		"by their names; archive and replay run on both",
+	"internal/handlers/backup/binlog/faults_test.go TestOnlyWhatWasSignedIsApplied": "signatures are checked before " +
+		"a server is asked",
 	"setup_test.go TestTheRemovalOfSetupKeepsLaterBackups": "files in a folder; TestSetupAndItsRemoval runs on both",
 	"internal/sites/sites_test.go TestAFloodInOneSiteDelaysTheOthersByOneJob": "the slots are shared in the " +
 		"process; ten sites on MySQL, and on SQLite",
