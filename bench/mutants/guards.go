@@ -577,7 +577,7 @@ var guards = slices.Concat(guardsOfRights, guardsOfPHP, guardsOfSites, []guard{
 		old:     "	case strings.EqualFold(t.name, p.from):\n		p.replace(t)\n	case p.others",
 		without: "	case strings.EqualFold(t.name, p.from):\n		p.s.ours = true\n	case p.others",
 		in:      backup + "/binlog",
-		test:    "TestADroppedTableComesBack",
+		test:    "TestNamesOfTheDatabaseAreRewritten",
 	},
 	{
 		promise: "P12",
