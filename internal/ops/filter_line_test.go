@@ -22,7 +22,7 @@ func TestALineIsAFilter(t *testing.T) {
 		`"an open quote`:                                  "text=an+open+quote",
 		"type: since:24h":                                 "since=24h",
 		`tag:"two words" tag:two`:                         "tag=two+words&tag=two",
-		"Type:a type:a STATE:failed":                      "status=failed&type=a",
+		"Type:a type:a STATUS:failed":                     "status=failed&type=a",
 		"":                                                "",
 	} {
 		var f ops.Filter

@@ -69,7 +69,7 @@ func TestAnArchiverThatDiesLosesAndRepeatsNothing(t *testing.T) {
 				exec(t, l.db, "INSERT INTO t (v) VALUES (REPEAT('v', 200))")
 			}
 			if r.IntN(4) == 0 {
-				exec(t, l.db, "FLUSH BINARY LOGS")
+				l.rotate(t)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			c := l.config
