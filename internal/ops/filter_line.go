@@ -14,8 +14,7 @@ func Qualifiers() []string {
 }
 
 // synonyms of qualifiers: one of Oban Web's, and the names of the fields.
-var synonyms = map[string]string{"ids": "id", "node": "worker", "tags": "tag", "after": "since",
-	"before": "until", "text": "text", "cause": "cause"}
+var synonyms = map[string]string{"ids": "id", "node": "worker", "tags": "tag", "after": "since", "before": "until"}
 
 // Add adds what one line asks for: qualifiers as type:mail.send queue:default, and
 // the text to search for. Values with spaces stand in double quotes; several are
@@ -49,37 +48,33 @@ func (f *Filter) Add(line string) error {
 // set fills the field of a qualifier, and says whether there is one. One without a
 // value asks for nothing.
 func (f *Filter) set(name, value string) bool {
-	if into := f.words(name); into != nil {
-		for _, word := range list([]string{value}) {
-			if !slices.Contains(*into, word) {
-				*into = append(*into, word)
+	words, text := f.words(name), f.text(name)
+	switch {
+	case words != nil:
+		values := list([]string{value})
+		if name == "tag" { // it may hold commas
+			values = slices.DeleteFunc([]string{value}, func(v string) bool { return v == "" })
+		}
+		for _, word := range values {
+			if !slices.Contains(*words, word) {
+				*words = append(*words, word)
 			}
 		}
-		return true
+	case text != nil:
+		*text = value
 	}
-	switch name {
-	case "tag":
-		if value != "" && !slices.Contains(f.Tag, value) {
-			f.Tag = append(f.Tag, value)
-		}
-	case "since":
-		f.Since = value
-	case "until":
-		f.Until = value
-	case "text":
-		f.Text = value
-	case "cause":
-		f.Cause = value
-	default:
-		return false
-	}
-	return true
+	return words != nil || text != nil
 }
 
 // words is the field of a qualifier that takes several words; nil for any other.
 func (f *Filter) words(name string) *[]string {
 	return map[string]*[]string{"type": &f.Type, "status": &f.Status, "queue": &f.Queue, "worker": &f.Worker,
-		"id": &f.IDs}[name]
+		"tag": &f.Tag, "id": &f.IDs}[name]
+}
+
+// text is the field of a qualifier that takes one text; nil for any other.
+func (f *Filter) text(name string) *string {
+	return map[string]*string{"since": &f.Since, "until": &f.Until, "cause": &f.Cause, "text": &f.Text}[name]
 }
 
 // linePart is a word of a line; quoted ones began with a quote.
@@ -128,31 +123,19 @@ type FilterToken struct {
 // Tokens are the conditions of the filter, each of which can be taken away.
 func (f Filter) Tokens() []FilterToken {
 	var all []FilterToken
-	lists := []struct {
-		name string
-		of   func(*Filter) *[]string
-	}{{"type", func(f *Filter) *[]string { return &f.Type }},
-		{"status", func(f *Filter) *[]string { return &f.Status }},
-		{"queue", func(f *Filter) *[]string { return &f.Queue }},
-		{"worker", func(f *Filter) *[]string { return &f.Worker }},
-		{"tag", func(f *Filter) *[]string { return &f.Tag }}, {"id", func(f *Filter) *[]string { return &f.IDs }}}
-	for _, l := range lists {
-		for i, value := range *l.of(&f) {
+	for _, name := range []string{"type", "status", "queue", "worker", "tag", "id"} {
+		values := *f.words(name)
+		for i, value := range values {
 			without := f
-			*l.of(&without) = slices.Concat((*l.of(&f))[:i], (*l.of(&f))[i+1:])
-			all = append(all, FilterToken{l.name, value, without})
+			*without.words(name) = slices.Concat(values[:i], values[i+1:])
+			all = append(all, FilterToken{name, value, without})
 		}
 	}
-	texts := []struct {
-		name string
-		of   func(*Filter) *string
-	}{{"since", func(f *Filter) *string { return &f.Since }}, {"until", func(f *Filter) *string { return &f.Until }},
-		{"cause", func(f *Filter) *string { return &f.Cause }}, {"text", func(f *Filter) *string { return &f.Text }}}
-	for _, x := range texts {
-		if value := *x.of(&f); value != "" {
+	for _, name := range []string{"since", "until", "cause", "text"} {
+		if value := *f.text(name); value != "" {
 			without := f
-			*x.of(&without) = ""
-			all = append(all, FilterToken{x.name, value, without})
+			*without.text(name) = ""
+			all = append(all, FilterToken{name, value, without})
 		}
 	}
 	return all

@@ -369,7 +369,7 @@ func (p *replayer) describe(raw []byte) error {
 }
 
 func (p *replayer) mariaDB() bool {
-	return strings.Contains(strings.ToLower(p.t.Dump.Server), "mariadb")
+	return dump.IsMariaDB(p.t.Dump.Server)
 }
 
 // MayReplay says why the account of a DSN may not replay a chain: a *MissingError where
@@ -399,7 +399,7 @@ func (r *Reader) MayReplay(ctx context.Context, c Chain, dsn, version string) er
 // NoRightToReplay says which right the account lacks.
 func NoRightToReplay(version string) error {
 	right := "REPLICATION_APPLIER"
-	if strings.Contains(strings.ToLower(version), "mariadb") {
+	if dump.IsMariaDB(version) {
 		right = "BINLOG REPLAY"
 	}
 	return &MissingError{What: "the account may not replay the log: it lacks the right " + right, Right: true,

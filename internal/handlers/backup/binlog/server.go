@@ -60,7 +60,7 @@ func Look(ctx context.Context, dsn string) (Server, error) {
 	if err != nil {
 		return s, fmt.Errorf("asking the server for its binary log: %w", err)
 	}
-	s.MariaDB = strings.Contains(strings.ToLower(s.Version), "mariadb")
+	s.MariaDB = dump.IsMariaDB(s.Version)
 	if !on {
 		return s, &MissingError{What: "the server writes no binary log", Fix: "set log_bin and binlog_format=ROW in " +
 			"the server's configuration and restart it"}

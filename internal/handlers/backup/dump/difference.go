@@ -52,13 +52,13 @@ func Compared(was, is Summary) string {
 // same product, of the same two numbers in front.
 func alike(a, b string) bool {
 	x, y := versionNumber.FindStringSubmatch(a), versionNumber.FindStringSubmatch(b)
-	return x != nil && y != nil && x[1] == y[1] && x[2] == y[2] && isMariaDB(a) == isMariaDB(b)
+	return x != nil && y != nil && x[1] == y[1] && x[2] == y[2] && IsMariaDB(a) == IsMariaDB(b)
 }
 
 // SumsComparable says whether the checksums of a table's rows can be compared: two kinds
 // of server write the same JSON value in two ways.
 func SumsComparable(was, is Summary, table string) bool {
-	if isMariaDB(was.Server) == isMariaDB(is.Server) {
+	if IsMariaDB(was.Server) == IsMariaDB(is.Server) {
 		return true
 	}
 	return !slices.ContainsFunc(was.Objects, func(o Object) bool {

@@ -93,7 +93,7 @@ func clientOf(ctx context.Context, mariaDB bool) (string, error) {
 		if err != nil {
 			return "", fmt.Errorf("asking %s for its version: %w", path, err)
 		}
-		if isMariaDB(string(version)) == mariaDB {
+		if IsMariaDB(string(version)) == mariaDB {
 			return path, nil
 		}
 	}

@@ -120,7 +120,7 @@ func (s *session) settle(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.mariaDB = isMariaDB(s.server)
+	s.mariaDB = IsMariaDB(s.server)
 	s.castDouble = s.mariaDB || versionAtLeast(s.server, 8, 0, 17)
 	limit := "max_execution_time" // milliseconds, of SELECTs
 	if s.mariaDB {
@@ -205,7 +205,8 @@ func text(v driver.Value) string {
 	return fmt.Sprint(v)
 }
 
-func isMariaDB(version string) bool { return strings.Contains(strings.ToLower(version), "mariadb") }
+// IsMariaDB says whether a server that gives this version is a MariaDB.
+func IsMariaDB(version string) bool { return strings.Contains(strings.ToLower(version), "mariadb") }
 
 // unqualify takes the database's own name from the defaults that MariaDB
 // writes with it (nextval(`db`.`sequence`)), so that the dump restores into a

@@ -287,7 +287,7 @@ func TestMysqldumpRestoresToo(t *testing.T) { jobstest.EachMySQL(t, testMysqldum
 func TestAnotherMakersProgramIsRefused(t *testing.T) {
 	if path, err := clientOf(t.Context(), true); err != nil {
 		jobstest.Skip(t, "%v", err)
-	} else if out, _ := exec.Command("mysqldump", "--version").Output(); !isMariaDB(string(out)) {
+	} else if out, _ := exec.Command("mysqldump", "--version").Output(); !IsMariaDB(string(out)) {
 		t.Skipf("mysqldump beside %s is MySQL's", path)
 	}
 	if path, err := clientOf(t.Context(), false); err == nil ||

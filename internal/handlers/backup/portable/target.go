@@ -116,7 +116,7 @@ func (t Target) SetsDefiners() bool { return t.definers }
 const TrustRemedy = "the server writes a binary log and lets only accounts with SUPER make them: let its " +
 	"administrator SET GLOBAL log_bin_trust_function_creators = 1, or use an account with SUPER"
 
-func (t Target) mariaDB() bool { return strings.Contains(strings.ToLower(t.Server), "mariadb") }
+func (t Target) mariaDB() bool { return dump.IsMariaDB(t.Server) }
 
 var numbers = regexp.MustCompile(`^(\d+)\.(\d+)`)
 
@@ -135,7 +135,7 @@ func (t Target) atLeast(major, minor int) bool {
 // version, so that only a rehearsal shows whether it is taken.
 func (n *Needs) Foreign(t Target) bool {
 	a, b := numbers.FindString(n.Server), numbers.FindString(t.Server)
-	return a != b || strings.Contains(strings.ToLower(n.Server), "mariadb") != t.mariaDB()
+	return a != b || dump.IsMariaDB(n.Server) != t.mariaDB()
 }
 
 // onlyThere are types of columns that the other kind does not know.
@@ -174,7 +174,7 @@ func (n *Needs) Against(t Target, chosen map[string]string) (warnings, refused [
 			warnings = append(warnings, fmt.Sprintf("the engine %s is not there: InnoDB takes its place", engine))
 		}
 	}
-	if len(n.Hidden) > 0 && t.mariaDB() && !strings.Contains(strings.ToLower(n.Server), "mariadb") {
+	if len(n.Hidden) > 0 && t.mariaDB() && !dump.IsMariaDB(n.Server) {
 		warnings = append(warnings, fmt.Sprintf("invisible columns of %s become visible", listed(n.Hidden)))
 	}
 	return warnings, append(refused, n.unknown(t)...)
@@ -182,7 +182,7 @@ func (n *Needs) Against(t Target, chosen map[string]string) (warnings, refused [
 
 // unknown names types and objects that only the other kind has.
 func (n *Needs) unknown(t Target) (refused []string) {
-	fromMariaDB := strings.Contains(strings.ToLower(n.Server), "mariadb")
+	fromMariaDB := dump.IsMariaDB(n.Server)
 	if fromMariaDB == t.mariaDB() {
 		return nil
 	}

@@ -91,7 +91,7 @@ func (r *Restorer) PlanMoment(ctx context.Context, q MomentRequest) (MomentPlan,
 	for _, s := range q.Chain.Segments {
 		p.Bytes += s.End - s.Start
 	}
-	server, err := r.targetServer(q)
+	server, err := r.databaseDSN(q, "")
 	if err != nil {
 		return p, err
 	}
@@ -141,16 +141,6 @@ func (r *Restorer) replayInto(q MomentRequest, dsn string, loaded dump.Summary, 
 		site = loaded.Database
 	}
 	return binlog.Target{DSN: dsn, Schema: site, Dump: loaded, At: q.At, DropDefiners: !keepDefiners}
-}
-
-// targetServer is the DSN of the server that is written to, without a database.
-func (r *Restorer) targetServer(q MomentRequest) (string, error) {
-	c, err := mysql.ParseDSN(r.targetDSN(q.request()))
-	if err != nil {
-		return "", errors.New("the DSN of the database to restore into cannot be read")
-	}
-	c.DBName = ""
-	return c.FormatDSN(), nil
 }
 
 // Moment brings a new database, or the site, to what the database was at a moment. The
@@ -256,7 +246,7 @@ func (r *Restorer) momentOfSite(ctx context.Context, q MomentRequest, request Re
 	return err
 }
 
-// databaseDSN is the DSN of another database on the server that is written to.
+// databaseDSN is the DSN of a database on the server that is written to; "" is none of them.
 func (r *Restorer) databaseDSN(q MomentRequest, name string) (string, error) {
 	c, err := mysql.ParseDSN(r.targetDSN(q.request()))
 	if err != nil {
@@ -270,7 +260,7 @@ func (r *Restorer) databaseDSN(q MomentRequest, name string) (string, error) {
 // the database was not made.
 func (r *Restorer) build(ctx context.Context, q MomentRequest, name string, done *MomentResult,
 	progress func(catalog.Step)) (drop func(context.Context) error, err error) {
-	server, err := r.targetServer(q)
+	server, err := r.databaseDSN(q, "")
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,6 @@ package restore
 import (
 	"context"
 	"errors"
-	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
@@ -26,7 +25,7 @@ func (p *mysqlPlace) load(ctx context.Context, q Request) (dump.PieceLoader, err
 		return nil, err
 	}
 	p.q = q
-	p.staging = swap.NewStaging(p.e.ID, strings.Contains(strings.ToLower(target.Server), "mariadb"))
+	p.staging = swap.NewStaging(p.e.ID, dump.IsMariaDB(target.Server))
 	p.loader, err = p.r.mysqlLoader(ctx, q, dump.LoadOptions{DropDefiners: !target.SetsDefiners(),
 		Adapt: target.Adapt(q.Backup.Needs, q.Collations), Stage: p.staging.Rewrite})
 	return p.loader, err

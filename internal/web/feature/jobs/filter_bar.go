@@ -118,12 +118,25 @@ func (h handlers) knownValues(req *web.Request) (map[string][]string, error) {
 const mostWorkers = 100
 
 // query is a filter of this list as an address has it.
-func (b filterBar) query(f ops.Filter) string {
+func (b filterBar) query(f ops.Filter) string { return b.values(f).Encode() }
+
+func (b filterBar) values(f ops.Filter) url.Values {
 	q := f.Query()
 	if b.Outcome != "" {
 		q.Set("outcome", b.Outcome)
 	}
-	return q.Encode()
+	return q
+}
+
+// shown says beside the form what is wrong with the filter; an error of ours is none of
+// the filter's, and is returned.
+func (b *filterBar) shown(req *web.Request, err error) error {
+	var ours bool
+	if _, b.Problem, ours = req.Refusal(err); ours {
+		return err
+	}
+	b.Line = redact.Clip(req.QueryParam("q"), 1000)
+	return nil
 }
 
 // csv is the address of the file with what the list shows; the page of failed jobs

@@ -38,11 +38,9 @@ func (h handlers) failedPage(req *web.Request) error {
 	v.Query = v.Bar.Query
 	f, err := req.Filter()
 	if err != nil {
-		var ours bool
-		if _, v.Bar.Problem, ours = req.Refusal(err); ours {
+		if err := v.Bar.shown(req, err); err != nil {
 			return err
 		}
-		v.Bar.Line = redact.Clip(req.QueryParam("q"), 1000)
 		return req.Show(web.PageView{Name: "failed", Live: web.LiveList, Data: v, Ready: true})
 	}
 	f.Statuses = []jobs.Status{jobs.StatusFailed}

@@ -66,11 +66,9 @@ func (h handlers) jobsPage(req *web.Request) error {
 		}
 	}
 	if err != nil {
-		var ours bool
-		if _, v.Bar.Problem, ours = req.Refusal(err); ours { // others are shown beside the form
+		if err := v.Bar.shown(req, err); err != nil {
 			return err
 		}
-		v.Bar.Line = redact.Clip(req.QueryParam("q"), 1000)
 	}
 	for _, n := range v.Counts {
 		if v.All += n; n < 0 {

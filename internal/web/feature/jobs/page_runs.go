@@ -13,12 +13,11 @@ import (
 
 // runsPageData is the list of runs with its filter.
 type runsPageData struct {
-	Bar     filterBar
-	Runs    []ops.RunView
-	Tabs    []runTab
-	Next    string
-	Cursor  string
-	Problem string
+	Bar    filterBar
+	Runs   []ops.RunView
+	Tabs   []runTab
+	Next   string
+	Cursor string
 }
 
 // runTab is an outcome, and the list with it; "" is any.
@@ -57,11 +56,9 @@ func (h handlers) runsPage(req *web.Request) error {
 		err = h.fillRuns(req, f, &v)
 	}
 	if err != nil {
-		var ours bool
-		if _, v.Bar.Problem, ours = req.Refusal(err); ours { // others are shown beside the form
+		if err := v.Bar.shown(req, err); err != nil {
 			return err
 		}
-		v.Bar.Line = redact.Clip(req.QueryParam("q"), 1000)
 	}
 	return req.Show(web.PageView{Name: "runs", Live: web.LiveList, Data: v, Ready: true})
 }
@@ -73,11 +70,7 @@ func (h handlers) fillRuns(req *web.Request, f jobs.Filter, v *runsPageData) err
 		return fmt.Errorf("listing runs: %w", err)
 	}
 	v.Runs = ops.Each(list.Items, req.View().Run)
-	query := v.Bar.Filter.Query()
-	if v.Bar.Outcome != "" {
-		query.Set("outcome", v.Bar.Outcome)
-	}
-	v.Next = web.NextPage("/admin/runs", query, list.Next)
+	v.Next = web.NextPage("/admin/runs", v.Bar.values(v.Bar.Filter), list.Next)
 	for _, outcome := range append([]string{""}, runOutcomes...) {
 		bar := v.Bar
 		bar.Outcome = outcome
