@@ -104,7 +104,7 @@ func queueList() []Definition {
 			Limit:    duration(5 * time.Minute), Fix: "Add the queue to `queue.queues` and restart, or run `cmsjobs " +
 				"work --queue NAME`", Page: "/admin/queues"},
 		{Name: JobOverdue, Severity: Failing, Title: "A due job waits too long", Measured: "the oldest due job of a " +
-			"queue that has a worker has waited for LIMIT",
+			"queue that has a worker has waited for LIMIT, and not for the rate of its type",
 			Limit: duration(15 * time.Minute), Fix: "Raise `queue.concurrency` or start more workers. `cmsjobs " +
 				"workers` shows what they do", Page: "/admin/jobs?status=queued"},
 		{Name: StalledJobs, Severity: Warning, Title: "Jobs are stalled", Measured: "the lease of a running job " +

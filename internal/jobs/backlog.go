@@ -12,6 +12,8 @@ type QueueBacklog struct {
 	// longest of them has waited.
 	Due       int
 	OldestDue time.Duration
+	// Rated jobs are due too, and wait because their type begins at its rate.
+	Rated int
 	// Unknown counts due jobs by a type that no one here can run.
 	Unknown       map[string]int
 	OldestUnknown time.Duration

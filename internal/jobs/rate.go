@@ -21,6 +21,9 @@ type Rate struct {
 	Per    time.Duration
 }
 
+// PermitsOf names the permits that starts of a type take at this rate, in cmsjobs_permits.
+func (r Rate) PermitsOf(jobType string) string { return jobType + " " + r.Per.String() }
+
 // ParseRate reads "10/s", "600/h", "5/30s": starts, and the length of time.
 func ParseRate(text string) (Rate, error) {
 	wrong := func() (Rate, error) {

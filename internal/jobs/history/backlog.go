@@ -32,14 +32,48 @@ func (s *Store) Backlogs(ctx context.Context, known func(kind string) bool) ([]j
 	if err != nil {
 		return nil, err
 	}
-	list := make([]jobs.QueueBacklog, len(names))
+	list, l := make([]jobs.QueueBacklog, len(names)), backlogLook{s: s, known: known, atRate: map[string]bool{}}
 	for i, name := range names {
 		list[i] = jobs.QueueBacklog{Queue: name, Paused: paused[name], Unknown: map[string]int{}}
-		if err := s.backlog(ctx, &list[i], known); err != nil {
+		if err := l.backlog(ctx, &list[i]); err != nil {
 			return nil, fmt.Errorf("looking at the queue %s: %w", name, err)
 		}
 	}
 	return list, nil
+}
+
+// backlogLook is one look at all queues.
+type backlogLook struct {
+	s      *Store
+	known  func(kind string) bool
+	atRate map[string]bool // types with a rate, asked once
+}
+
+// rateStart is how long ago the newest start of a type may be whose jobs wait because
+// of its rate. One that begins none at all waits for something else.
+const rateStart = time.Minute
+
+// waitsForRate says whether jobs of a type wait because of its rate: permits of the rate
+// are used, or were a moment ago.
+func (l *backlogLook) waitsForRate(ctx context.Context, kind string) (bool, error) {
+	entry, found := l.s.tables.Options.Registry.Known(kind)
+	if !found || len(entry.Policy.Rates) == 0 {
+		return false, nil
+	}
+	if waits, asked := l.atRate[entry.Type]; asked {
+		return waits, nil
+	}
+	for _, r := range entry.Policy.Rates {
+		var one int
+		used, err := l.s.tables.QueryRow(ctx, l.s.tables.OwnDB, []any{&one}, fmt.Sprintf("SELECT 1 FROM "+
+			"cmsjobs_permits WHERE type = ? AND expires_at >= %s - %d LIMIT 1", l.s.tables.SecondsNow(),
+			int64(rateStart.Seconds())), r.PermitsOf(entry.Type))
+		if err != nil {
+			return false, fmt.Errorf("asking whether %s begins at its rate: %w", entry.Type, err)
+		}
+		l.atRate[entry.Type] = l.atRate[entry.Type] || used
+	}
+	return l.atRate[entry.Type], nil
 }
 
 // queueNames goes from one name to the next by the index on queue, so that it
@@ -62,19 +96,19 @@ func (s *Store) queueNames(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func (s *Store) backlog(ctx context.Context, b *jobs.QueueBacklog, known func(string) bool) error {
-	last, full, err := s.rowsEnd(ctx, b.Queue, "MAX", "")
+func (l *backlogLook) backlog(ctx context.Context, b *jobs.QueueBacklog) error {
+	last, full, err := l.s.rowsEnd(ctx, b.Queue, "MAX", "")
 	if err != nil || last == 0 {
 		return err
 	}
-	if err := s.readBacklog(ctx, b, fmt.Sprintf("id <= %d", last), known); err != nil || !full {
+	if err := l.read(ctx, b, fmt.Sprintf("id <= %d", last)); err != nil || !full {
 		return err
 	}
-	begin, _, err := s.rowsEnd(ctx, b.Queue, "MIN", " DESC")
+	begin, _, err := l.s.rowsEnd(ctx, b.Queue, "MIN", " DESC")
 	if err != nil {
 		return err
 	}
-	return s.readBacklog(ctx, b, fmt.Sprintf("id >= %d AND id > %d", begin, last), known)
+	return l.read(ctx, b, fmt.Sprintf("id >= %d AND id > %d", begin, last))
 }
 
 // rowsEnd finds where the rows that are looked at end; full says that there
@@ -88,7 +122,8 @@ func (s *Store) rowsEnd(ctx context.Context, queue, edge, direction string) (id 
 	return at.Int64, rows == backlogWindow, err
 }
 
-func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where string, known func(string) bool) error {
+func (l *backlogLook) read(ctx context.Context, b *jobs.QueueBacklog, where string) error {
+	s := l.s
 	ended := s.tables.Layout.Expired(s.tables.SecondsNow(), s.tables.RetryAfter)
 	found, now, err := s.tables.ReadCandidates(ctx, s.tables.DB, tables.CandidateQuery{
 		Where: fmt.Sprintf("queue = ? AND %s AND (%s OR %s)", where, s.tables.Layout.Waiting(), ended), Args: []any{
@@ -97,7 +132,7 @@ func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where str
 		return err
 	}
 	for _, c := range found {
-		kind, claimable := s.typeOf(c, known)
+		kind, claimable := s.typeOf(c, l.known)
 		waited := time.Duration(max(now-c.Due, 0)) * time.Second
 		switch {
 		case !claimable && kind == "":
@@ -109,6 +144,14 @@ func (s *Store) readBacklog(ctx context.Context, b *jobs.QueueBacklog, where str
 			b.OldestStalled = max(b.OldestStalled,
 				time.Duration(max(now-s.tables.RetryAfter-c.Locked.Int64, 0))*time.Second)
 		default:
+			rated, err := l.waitsForRate(ctx, kind)
+			if err != nil {
+				return err
+			}
+			if rated {
+				b.Rated++
+				continue
+			}
 			b.Due++
 			b.OldestDue = max(b.OldestDue, waited)
 		}
@@ -136,31 +179,6 @@ func (s *Store) typeOf(c *tables.Candidate, known func(string) bool) (kind strin
 		return "(unreadable)", false
 	}
 	return cmp.Or(e.Type, c.Name, "(none)"), false
-}
-
-// Volume says how many rows the tables of the queue hold; waiting jobs are
-// counted up to limit + 1.
-func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
-	var v jobs.Volume
-	rows := func(table string) string { return "(SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM " + table + ")" }
-	waiting, failed, runs := rows(s.tables.Layout.Table().Name), rows(s.tables.Failed.Name), rows("cmsjobs_runs")
-	var err error
-	if s.tables.OwnDB == s.tables.DB {
-		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed, &v.Runs}, "SELECT "+waiting+", "+
-			failed+", "+runs)
-	} else if _, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed}, "SELECT "+waiting+", "+
-		failed); err == nil {
-		_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&v.Runs}, "SELECT "+runs)
-	}
-	if err != nil {
-		return v, fmt.Errorf("measuring the tables of the queue: %w", err)
-	}
-	if v.Waiting <= limit {
-		return v, nil
-	}
-	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id "+
-		"FROM %s LIMIT %d) AS part", s.tables.Layout.Table().Name, limit+1))
-	return v, err
 }
 
 // outcomesCounted bounds the counting of one outcome.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
 // keepSizes is how long sizes are kept.
@@ -72,4 +74,29 @@ func (s *Store) Sizes(ctx context.Context, since time.Time) ([]Size, error) {
 		return nil, fmt.Errorf("reading sizes: %w", err)
 	}
 	return list, nil
+}
+
+// Volume says how many rows the tables of the queue hold; waiting jobs are
+// counted up to limit + 1.
+func (s *Store) Volume(ctx context.Context, limit int64) (jobs.Volume, error) {
+	var v jobs.Volume
+	rows := func(table string) string { return "(SELECT COALESCE(MAX(id) - MIN(id) + 1, 0) FROM " + table + ")" }
+	waiting, failed, runs := rows(s.tables.Layout.Table().Name), rows(s.tables.Failed.Name), rows("cmsjobs_runs")
+	var err error
+	if s.tables.OwnDB == s.tables.DB {
+		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed, &v.Runs}, "SELECT "+waiting+", "+
+			failed+", "+runs)
+	} else if _, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting, &v.Failed}, "SELECT "+waiting+", "+
+		failed); err == nil {
+		_, err = s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&v.Runs}, "SELECT "+runs)
+	}
+	if err != nil {
+		return v, fmt.Errorf("measuring the tables of the queue: %w", err)
+	}
+	if v.Waiting <= limit {
+		return v, nil
+	}
+	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&v.Waiting}, fmt.Sprintf("SELECT COUNT(*) FROM (SELECT id "+
+		"FROM %s LIMIT %d) AS part", s.tables.Layout.Table().Name, limit+1))
+	return v, err
 }

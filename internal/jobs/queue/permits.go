@@ -35,7 +35,7 @@ func permitSets(jobType string, p jobs.Policy) (sets []permitSet) {
 		sets = append(sets, permitSet{name: jobType, size: p.Limit})
 	}
 	for _, r := range p.Rates {
-		sets = append(sets, permitSet{jobType + " " + r.Per.String(), r.Starts, r.Per})
+		sets = append(sets, permitSet{r.PermitsOf(jobType), r.Starts, r.Per})
 	}
 	return sets
 }
