@@ -33,7 +33,7 @@ func NewRemote(address, token string, now func() time.Time) (*Remote, error) {
 	if token == "" {
 		return nil, errors.New("set CMSJOBS_TOKEN to a token of the scope read: cmsjobs token create top --scopes read")
 	}
-	return &Remote{base: base, token: token, now: now, client: &http.Client{
+	return &Remote{base: base, token: token, now: now, client: &http.Client{Timeout: patience,
 		// a redirect could lead the token to another host
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}}, nil
 }
