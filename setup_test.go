@@ -53,8 +53,8 @@ func fixtureSite(t *testing.T, engine jobstest.Engine) (dir string, db *jobstest
 	return dir, db
 }
 
-// traces are the files below folders with their digests, and the tables with their rows.
-func traces(t *testing.T, db *jobstest.Database, folders ...string) map[string]string {
+// fileTraces are the files below folders with their digests.
+func fileTraces(t *testing.T, folders ...string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, folder := range folders {
@@ -72,6 +72,13 @@ func traces(t *testing.T, db *jobstest.Database, folders ...string) map[string]s
 			t.Fatal(err)
 		}
 	}
+	return found
+}
+
+// traces are the files below folders with their digests, and the tables with their rows.
+func traces(t *testing.T, db *jobstest.Database, folders ...string) map[string]string {
+	t.Helper()
+	found := fileTraces(t, folders...)
 	var tables []string
 	if err := db.Select(&tables,
 		"SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"); err != nil {

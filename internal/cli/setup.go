@@ -223,6 +223,7 @@ func (a *commandLine) firstJobs(ctx context.Context, o *setupOptions, p setup.Pl
 			o.record.Places = append(o.record.Places, filepath.Join(p.Dir, place))
 		}
 	}
+	o.record.RollbackJournal = o.site.RollbackJournal
 	if err := o.record.Save(); err != nil {
 		return err
 	}

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -65,6 +67,9 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 	if r.Tables {
 		undo = append(undo, "--tables")
 	}
+	if r.RollbackJournal {
+		undo = append(undo, "--rollback-journal")
+	}
 	if err := a.asAccount(ctx, r, a.out, undo...); err != nil {
 		return fmt.Errorf("undoing the first jobs: %w", err)
 	}
@@ -75,29 +80,50 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 func (a *commandLine) setupUndoCommand() *cobra.Command {
 	var id string
 	var places []string
-	var maps, tables bool
+	var maps, tables, journal bool
 	c := &cobra.Command{Use: "undo", Short: "Undo the first jobs of setup (setup --remove calls it)", Hidden: true,
 		Example: "  cmsjobs setup --remove", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			err := a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				return errors.Join(a.undoBackup(ctx, r.Handlers.Backup, id), a.undoSitemap(ctx, r, maps))
 			})
-			if err != nil || !tables {
+			if err != nil {
 				return errors.Join(err, a.undoPlaces(places))
 			}
-			if err := a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
-				return migrations.Down(ctx, r.OwnDB)
-			}); err != nil {
-				return app.DatabaseError{Err: err}
+			if err := a.undoDatabase(c, tables, journal); err != nil {
+				return err
 			}
-			a.say("removed the tables cmsjobs_*")
 			return a.undoPlaces(places)
 		}}
 	c.Flags().StringVar(&id, "backup", "", "the first backup")
 	c.Flags().StringArrayVar(&places, "place", nil, "a folder that was made")
 	c.Flags().BoolVar(&maps, "sitemap", false, "remove the map")
 	c.Flags().BoolVar(&tables, "tables", false, "remove the tables")
+	c.Flags().BoolVar(&journal, "rollback-journal", false, "take the write-ahead log from a SQLite file")
 	return c
+}
+
+// undoDatabase removes our tables, and what the service changed in a SQLite file itself.
+func (a *commandLine) undoDatabase(c *cobra.Command, tables, journal bool) error {
+	var dsn config.DSN
+	err := a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
+		if dsn = r.Config.Database.DSN; !tables {
+			return nil
+		}
+		return migrations.Down(ctx, r.OwnDB)
+	})
+	if err != nil {
+		return app.DatabaseError{Err: err}
+	}
+	if tables {
+		a.say("removed the tables cmsjobs_*")
+	}
+	if journal { // the service's connections are closed: SQLite changes it for the only one
+		if err := database.RollbackJournal(c.Context(), dsn.Reveal()); err != nil {
+			a.say("kept the write-ahead log of the database, which another program uses: %v", err)
+		}
+	}
+	return nil
 }
 
 // undoBackup deletes the first backup where no other was made since; else all stay.
@@ -181,6 +207,13 @@ func (a *commandLine) lookAround(ctx context.Context, o *setupOptions) error {
 	if o.host, err = setup.Look(a.Self); err != nil {
 		return app.UsageError{Err: err}
 	}
+	file, _ := l.Database.DSN.SQLiteFile()
+	ahead := true
+	if file != "" {
+		if ahead, err = setup.WritesAhead(file); err != nil {
+			return app.DatabaseError{Err: fmt.Errorf("reading the SQLite database: %w", err)}
+		}
+	}
 	r, err := a.Look(ctx, l)
 	if err != nil {
 		return err
@@ -189,7 +222,7 @@ func (a *commandLine) lookAround(ctx context.Context, o *setupOptions) error {
 	if o.site, err = lookAtSite(ctx, r); err != nil {
 		return err
 	}
-	o.site.DSN = a.global.dsn
+	o.site.DSN, o.site.DatabaseFile, o.site.RollbackJournal = a.global.dsn, file, !ahead
 	content, err := r.Site.Probe(ctx)
 	if err != nil {
 		return err
@@ -231,14 +264,35 @@ func lookAtSite(ctx context.Context, r *app.Services) (s setup.Site, err error) 
 	if err := r.DB.GetContext(ctx, &s.JobsRows, "SELECT COUNT(*) FROM "+s.JobsTable); err != nil {
 		return s, err
 	}
-	if s.MySQL = database.Of(r.DB).Changes == database.BinaryLog; s.MySQL {
-		if err := r.DB.GetContext(ctx, &s.Database, "SELECT DATABASE()"); err != nil {
-			return s, err
-		}
+	if err := lookAtEngine(ctx, r, &s); err != nil {
+		return s, err
 	}
 	err = sitemap.Foreign(ctx, sitemap.Folder(s.Public))
 	if errors.Is(err, sitemap.ErrForeign) {
 		s.ForeignSitemap, err = filepath.Join(s.Public, "sitemap.xml"), nil
 	}
 	return s, err
+}
+
+// lookAtEngine finds out what the CMS's database needs and what its account is granted.
+func lookAtEngine(ctx context.Context, r *app.Services, s *setup.Site) error {
+	switch s.Engine = setup.Engine(database.Of(r.DB).Name); s.Engine {
+	case setup.MySQL:
+		return r.DB.GetContext(ctx, &s.Database, "SELECT DATABASE()")
+	case setup.PostgreSQL:
+		for _, name := range []string{"pg_dump", "psql"} {
+			if _, err := exec.LookPath(name); err != nil {
+				s.Missing = append(s.Missing, name)
+			}
+		}
+		if err := r.DB.QueryRowxContext(ctx, "SELECT current_schema(), current_user").Scan(&s.Schema,
+			&s.DatabaseAccount); err != nil {
+			return err
+		}
+		return r.DB.SelectContext(ctx, &s.Sequences, `SELECT t.relname AS "table", q.relname AS name FROM pg_class q
+			JOIN pg_depend d ON d.objid = q.oid AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+			JOIN pg_class t ON t.oid = d.refobjid JOIN pg_namespace n ON n.oid = q.relnamespace
+			WHERE q.relkind = 'S' AND n.nspname = current_schema() ORDER BY t.relname`)
+	}
+	return nil
 }

@@ -71,12 +71,19 @@ type Site struct {
 	// Accounts says why no account of the CMS can sign in; "" where they can.
 	Accounts string
 	// DSN is the database where the CMS's .env does not name it; "" where it does.
-	DSN string
-	// Database is its name, Prefix that of the tables; MySQL says that GRANTs of
-	// MySQL fit.
+	DSN    string
+	Engine Engine
+	// Database is its name, Prefix that of the tables.
 	Database, Prefix string
-	MySQL            bool
-	JobsTable        string // full name
+	// DatabaseFile is that of SQLite; RollbackJournal says that it has no write-ahead log.
+	DatabaseFile    string
+	RollbackJournal bool
+	// Schema, DatabaseAccount and Sequences are PostgreSQL's: where the tables are, whose
+	// they are, and what numbers their rows. Missing are its programs that are not here.
+	Schema, DatabaseAccount string
+	Sequences               []Sequence
+	Missing                 []string
+	JobsTable               string // full name
 	// Tables lists the CMS's tables, for the GRANTs.
 	Tables []string
 	// ForeignSitemap names a sitemap.xml of another program; "" where there is none.
@@ -150,6 +157,9 @@ func MakePlan(h Host, s Site, c Choice) (Plan, error) {
 	}
 	if !nameForm.MatchString(c.Name) {
 		return Plan{}, fmt.Errorf("%q is no name of a service: use lower-case letters, digits and dashes", c.Name)
+	}
+	if err := s.missingPrograms(); err != nil {
+		return Plan{}, err
 	}
 	p := Plan{Choice: c, Dir: s.Dir, Account: s.Owner, Program: h.Program, Source: h.Program}
 	if !h.Root {
@@ -258,6 +268,7 @@ func (p *Plan) note(h Host, s Site) {
 		p.Notes = append(p.Notes, fmt.Sprintf("%d rows are in %s. The index that keeps claims fast: %s --config %s "+
 			"migrate index", s.JobsRows, s.JobsTable, p.Program, p.Config))
 	}
+	p.noteEngine(s)
 	if p.Choice.Way == Cron && p.Install == "" {
 		p.Notes = append(p.Notes, "cron starts "+h.Program+": leave the program there.")
 	}
