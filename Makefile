@@ -85,7 +85,7 @@ arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is n
 	GOARCH=arm64 go test $(if $(filter-out aarch64,$(shell uname -m)),-exec qemu-aarch64-static) ./internal/handlers/media/resample
 
 # The tests that compare with files which they can write themselves; a test holds that none is missing here.
-GOLDEN := Documented$$|TestHelp$$|TestPagesLookAsTheyDid|TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights|TestEveryOptionInOneMap|TestLLMs$$|TestVideos$$|TestEachChannelGetsItsFormat|TestNobodyIsMailedWhereNobodyIsNamed|TestEachTemplateWithItsExample|TestReportsAreAsTheyWere|TestWhatIsReadOfLaravelsPayloads|TestTheLaravelHereWritesThesePayloads|TestTheFramesLookAsTheyDid
+GOLDEN := Documented$$|TestHelp$$|TestPagesLookAsTheyDid|TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights|TestEveryOptionInOneMap|TestLLMs$$|TestVideos$$|TestEachChannelGetsItsFormat|TestNobodyIsMailedWhereNobodyIsNamed|TestEachTemplateWithItsExample|TestReportsAreAsTheyWere|TestWhatIsReadOfLaravelsPayloads|TestTheLaravelHereWritesThesePayloads|TestTheFramesLookAsTheyDid|TestSetupOnOtherDatabases
 golden: ## write the golden files; look at the diff
 	go test -count=1 $$(git grep -l --name-only 'internal/testgolden"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -run '$(GOLDEN)' -update
 	git diff --stat

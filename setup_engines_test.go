@@ -5,6 +5,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -14,12 +15,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/testgolden"
 )
 
 // otherSite is a CMS as its installer leaves it on PostgreSQL or SQLite, with the
 // connection that its .env names.
 func otherSite(t *testing.T, engine jobstest.Engine) (dir, driver, dsn string) {
 	t.Helper()
+	t.Setenv("LC_ALL", "C") // setup speaks the language of the account
 	dir = t.TempDir()
 	for _, folder := range []string{"public/storage", "storage/app", "storage/logs", "bootstrap/cache", "database"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
@@ -146,6 +149,9 @@ func TestSetupOnOtherDatabases(t *testing.T) {
 			if rest := differences(before, otherTraces(t, driver, dsn, dir, root)); len(rest) > 0 {
 				t.Fatalf("a plan changes %v", rest)
 			}
+			if engine == jobstest.SQLite {
+				vietnamesePlan(t, binary, dir, root)
+			}
 			out := run("--way", "systemd")
 			for _, must := range []string{"verified: restored", "http://127.0.0.1:", says.end} {
 				if !strings.Contains(out, must) {
@@ -171,6 +177,24 @@ func TestSetupOnOtherDatabases(t *testing.T) {
 			}
 		})
 	}
+}
+
+// vietnamesePlan shows a plan to an owner whose account speaks Vietnamese.
+func vietnamesePlan(t *testing.T, binary, dir, root string) {
+	t.Helper()
+	c := exec.Command(binary, "--cms", dir, "setup", "--prefix", root, "--yes", "--dry-run", "--way", "systemd")
+	c.Dir, c.Env = root, append(os.Environ(), "LC_ALL=vi_VN.UTF-8")
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	who, err := user.Current()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := strings.NewReplacer(dir, "/var/www/site", "bằng tài khoản "+who.Username+":", "bằng tài khoản www-data:").
+		Replace(string(out))
+	testgolden.Check(t, "internal/setup/testdata/plan.vi.txt", []byte(text))
 }
 
 // worksWithGrants runs the statements that setup printed, works and makes a backup with

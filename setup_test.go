@@ -23,6 +23,7 @@ import (
 // leaves it.
 func fixtureSite(t *testing.T, engine jobstest.Engine) (dir string, db *jobstest.Database) {
 	t.Helper()
+	t.Setenv("LC_ALL", "C") // setup speaks the language of the account
 	sql := read(t, jobstest.Fixture(t, "database-core-7.6.8.sql"))
 	db = jobstest.Open(t, engine)
 	db.MustExec(sql)

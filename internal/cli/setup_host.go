@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -27,7 +26,7 @@ import (
 // removeSetup undoes what setup wrote.
 func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 	if a.global.cms == "" {
-		return app.Usagef("name the CMS's folder: cmsjobs --cms /var/www/site setup --remove")
+		return app.UsageError{Err: a.texts.Errorf("name the CMS's folder: cmsjobs --cms /var/www/site setup --remove")}
 	}
 	dir, err := filepath.Abs(a.global.cms)
 	if err != nil {
@@ -38,6 +37,9 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 		folders = append(folders, filepath.Join(own, "cmsjobs"))
 	}
 	o.record, err = setup.Find(o.choice.Prefix, dir, o.choice.Name, folders...)
+	if errors.Is(err, setup.ErrNotSetUp) {
+		err = a.texts.Errorf("no setup is recorded here for %s", dir)
+	}
 	if err != nil {
 		return app.UsageError{Err: err}
 	}
@@ -47,10 +49,10 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 		a.say("  the first backup %s goes, with its repository of files; if another was made since, all backups and "+
 			"the repository stay", r.Backup)
 	}
-	if yes, err := a.ask(o, "Do it? [Y/n] ", "y"); err != nil || !strings.HasPrefix(strings.ToLower(yes), "y") {
-		return errors.Join(err, errors.New("nothing was changed"))
+	if err := a.agreed(o); err != nil {
+		return err
 	}
-	runner := setup.Runner{Run: setup.Command, Say: a.say}
+	runner := setup.Runner{Run: setup.Command, Say: a.say, Texts: a.texts}
 	if err := runner.Stop(ctx, r); err != nil {
 		return err
 	}
@@ -71,7 +73,7 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 		undo = append(undo, "--rollback-journal")
 	}
 	if err := a.asAccount(ctx, r, a.out, undo...); err != nil {
-		return fmt.Errorf("undoing the first jobs: %w", err)
+		return a.texts.Errorf("undoing the first jobs: %w", err)
 	}
 	return runner.Remove(ctx, r)
 }
@@ -84,6 +86,9 @@ func (a *commandLine) setupUndoCommand() *cobra.Command {
 	c := &cobra.Command{Use: "undo", Short: "Undo the first jobs of setup (setup --remove calls it)", Hidden: true,
 		Example: "  cmsjobs setup --remove", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.speak(&setupOptions{}); err != nil {
+				return err
+			}
 			err := a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				return errors.Join(a.undoBackup(ctx, r.Handlers.Backup, id), a.undoSitemap(ctx, r, maps))
 			})
@@ -199,10 +204,11 @@ func (a *commandLine) lookAround(ctx context.Context, o *setupOptions) error {
 		return err
 	}
 	if l.CMS.Dir == "" {
-		return app.Usagef("name the CMS's folder: cmsjobs --cms /var/www/site setup")
+		return app.UsageError{Err: a.texts.Errorf("name the CMS's folder: cmsjobs --cms /var/www/site setup")}
 	}
 	if len(a.global.set) > 0 {
-		return app.Usagef("setup writes a file with the defaults: leave --set out, and change the file afterwards")
+		return app.UsageError{Err: a.texts.Errorf("setup writes a file with the defaults: leave --set out, and change the " +
+			"file afterwards")}
 	}
 	if o.host, err = setup.Look(a.Self); err != nil {
 		return app.UsageError{Err: err}
@@ -219,7 +225,7 @@ func (a *commandLine) lookAround(ctx context.Context, o *setupOptions) error {
 		return err
 	}
 	defer a.closing(r)
-	if o.site, err = lookAtSite(ctx, r); err != nil {
+	if o.site, err = lookAtSite(ctx, r, a.texts); err != nil {
 		return err
 	}
 	o.site.DSN, o.site.DatabaseFile, o.site.RollbackJournal = a.global.dsn, file, !ahead
@@ -232,7 +238,7 @@ func (a *commandLine) lookAround(ctx context.Context, o *setupOptions) error {
 	return err
 }
 
-func lookAtSite(ctx context.Context, r *app.Services) (s setup.Site, err error) {
+func lookAtSite(ctx context.Context, r *app.Services, texts setup.Texts) (s setup.Site, err error) {
 	if s.Dir, err = filepath.Abs(r.Config.CMS.Dir); err != nil {
 		return s, err
 	}
@@ -252,8 +258,8 @@ func lookAtSite(ctx context.Context, r *app.Services) (s setup.Site, err error) 
 		return s, err
 	}
 	if !jobs {
-		return s, app.Usagef("the database has no table %s: run  php artisan queue:table && php artisan migrate  in "+
-			"%s, or  cmsjobs --cms %s migrate up --create-jobs", s.JobsTable, s.Dir, s.Dir)
+		return s, app.UsageError{Err: texts.Errorf("the database has no table %s: run  php artisan queue:table && php artisan "+
+			"migrate  in %s, or  cmsjobs --cms %s migrate up --create-jobs", s.JobsTable, s.Dir, s.Dir)}
 	}
 	if s.Accounts, err = r.Site.Accounts(ctx); err != nil {
 		return s, err

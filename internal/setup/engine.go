@@ -44,34 +44,31 @@ func WritesAhead(file string) (bool, error) {
 
 // missingPrograms says which programs the first backup needs that are not here; nil
 // where it can be made.
-func (s Site) missingPrograms() error {
+func (s Site) missingPrograms(texts Texts) error {
 	if len(s.Missing) == 0 {
 		return nil
 	}
-	return fmt.Errorf("backups of PostgreSQL need %s, which this host does not have: install the PostgreSQL client in "+
-		"the server's version, then run setup again", strings.Join(s.Missing, " and "))
+	return texts.Errorf("backups of PostgreSQL need %s, which this host does not have: install the PostgreSQL client in "+
+		"the server's version, then run setup again", strings.Join(s.Missing, ", "))
 }
 
 // noteEngine says what the site's database does not have.
 func (p *Plan) noteEngine(s Site) {
-	config := p.Program + " --config " + p.Config
 	switch s.Engine {
 	case PostgreSQL:
-		p.Notes = append(p.Notes, "on PostgreSQL a restore brings back the moment of a backup, none between two; stop "+
-			"the service before one, as a restore replaces our tables, too.",
-			"jobs of other programs are noticed within a second or two; at once with a trigger on "+s.JobsTable+": "+
-				config+" migrate feed")
+		p.say("on PostgreSQL a restore brings back the moment of a backup, none between two; stop the service before one, " +
+			"as a restore replaces our tables, too.")
+		p.say("jobs of other programs are noticed within seconds; at once with a trigger on %s: %s --config %s migrate feed",
+			s.JobsTable, p.Program, p.Config)
 		if p.Choice.Way == Compose {
-			p.Notes = append(p.Notes, "the image has no pg_dump and no psql: in the container no backup is made. Choose "+
-				"another --way for backups.")
+			p.say("the image has no pg_dump and no psql: in the container no backup is made. Choose another --way for backups.")
 		}
 	case SQLite:
-		p.Notes = append(p.Notes, "on SQLite a restore brings back the moment of a backup, none between two; all "+
-			"workers run on this host, and one program writes at a time. There are no database accounts, so there is "+
-			"nothing to grant.")
+		p.say("on SQLite a restore brings back the moment of a backup, none between two; all workers run on this host, and " +
+			"one program writes at a time. There are no database accounts, so there is nothing to grant.")
 		if s.RollbackJournal {
-			p.Notes = append(p.Notes, s.DatabaseFile+" gets a write-ahead log (journal_mode WAL), so that the site is "+
-				"read while the service writes; setup --remove takes it back.")
+			p.say("%s gets a write-ahead log (journal_mode WAL), so that the site is read while the service writes; setup "+
+				"--remove takes it away again.", s.DatabaseFile)
 		}
 	}
 }

@@ -233,7 +233,7 @@ func TestThePlanOfOtherDatabases(t *testing.T) {
 	s.Engine, s.Schema, s.DatabaseAccount, s.Missing = PostgreSQL, "public", `o"dd`, []string{"pg_dump", "psql"}
 	s.Sequences = []Sequence{{"jobs", "jobs_id_seq"}, {"posts", "posts_id_seq"}}
 	if _, err := MakePlan(host, s, Choice{Way: Systemd}); err == nil ||
-		!strings.Contains(err.Error(), "need pg_dump and psql") {
+		!strings.Contains(err.Error(), "need pg_dump, psql") {
 		t.Errorf("without its programs: %v", err)
 	}
 	s.Missing = nil
