@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images packages-check release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -125,7 +125,10 @@ deploy-check: ## the files of deploy/, docker-compose.yml, workflows and release
 pin-images: ## pin the images of deploy/Dockerfile and docker-compose.yml by what their tags are now (needs crane, skopeo or docker)
 	deploy/pin-images.sh
 
-release-check: ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
+packages-check: ## the .deb, .rpm and .apk without goreleaser: what is in them; the .deb is installed and removed (needs dpkg)
+	deploy/check/packages.sh
+
+release-check: packages-check ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && deploy/check/release.sh dist bin/first
 
