@@ -23,7 +23,8 @@ func releaseArchive(t *testing.T, version string) []byte {
 	var archive bytes.Buffer
 	packed := gzip.NewWriter(&archive)
 	w := tar.NewWriter(packed)
-	for name, text := range map[string]string{"LICENSE": "MIT\n", "cmsjobs": "#!/bin/sh\necho cmsjobs " + version + "\n"} {
+	for name, text := range map[string]string{"LICENSE": "MIT\n",
+		"cmsjobs": "#!/bin/sh\necho cmsjobs " + version + "\n"} {
 		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {
 			t.Fatal(err)
 		}
@@ -79,7 +80,9 @@ func TestTheInstallScript(t *testing.T) {
 			files := http.NewServeMux()
 			files.HandleFunc("/checksums.txt", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.sums) })
 			if c.archive != nil {
-				files.HandleFunc("/"+name("9.8.7"), func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(c.archive) })
+				files.HandleFunc("/"+name("9.8.7"), func(w http.ResponseWriter, _ *http.Request) {
+					_, _ = w.Write(c.archive)
+				})
 			}
 			server := httptest.NewServer(files)
 			defer server.Close()
@@ -93,7 +96,8 @@ func TestTheInstallScript(t *testing.T) {
 				t.Fatal(err)
 			}
 			cmd := exec.Command("sh", append([]string{"deploy/install.sh", "--to", folder}, c.words...)...)
-			cmd.Env = append(os.Environ(), "CMSJOBS_BASE_URL="+base, "TMPDIR="+t.TempDir(), "http_proxy=", "HTTP_PROXY=")
+			cmd.Env = append(os.Environ(), "CMSJOBS_BASE_URL="+base, "TMPDIR="+t.TempDir(),
+				"http_proxy=", "HTTP_PROXY=")
 			out, err := cmd.CombinedOutput()
 			if (err != nil) != c.fails || !strings.Contains(string(out), c.says) {
 				t.Errorf("%v\n%s", err, out)

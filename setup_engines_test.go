@@ -108,7 +108,8 @@ func otherTraces(t *testing.T, driver, dsn string, folders ...string) map[string
 		found["table "+name] = strings.Join(all, "\n")
 	}
 	if driver == "pgx" {
-		if err := db.Select(&others, `SELECT 'relation ' || relname FROM pg_class WHERE relnamespace = 'public'::regnamespace
+		if err := db.Select(&others, `SELECT 'relation ' || relname FROM pg_class
+			WHERE relnamespace = 'public'::regnamespace
 			UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = 'public'::regnamespace
 			UNION ALL SELECT 'trigger ' || tgname FROM pg_trigger WHERE NOT tgisinternal
 			UNION ALL SELECT 'database ' || datname FROM pg_database WHERE datname LIKE 'cmsjobs%'`); err != nil {
@@ -134,7 +135,8 @@ func TestSetupOnOtherDatabases(t *testing.T) {
 			dir, driver, dsn := otherSite(t, engine)
 			run := func(words ...string) string {
 				t.Helper()
-				c := exec.Command(binary, append([]string{"--cms", dir, "setup", "--prefix", root, "--yes"}, words...)...)
+				c := exec.Command(binary, append([]string{"--cms", dir, "setup", "--prefix", root, "--yes"},
+					words...)...)
 				c.Dir = root
 				out, err := c.CombinedOutput()
 				if err != nil {

@@ -46,7 +46,8 @@ func shownSettings(t *testing.T) (all []shown) {
 			text := example.FindString(comment)
 			if strings.HasPrefix(text, "- ") {
 				text = "[" + text[2:] + "]"
-			} else if i := strings.Index(text, "{"); i > 0 && !named.MatchString(comment) && !strings.HasPrefix(comment, " sftp:") {
+			} else if i := strings.Index(text, "{"); i > 0 && !named.MatchString(comment) &&
+				!strings.HasPrefix(comment, " sftp:") {
 				text = text[i:] // the words of a sentence
 			} else if i > 0 {
 				text = "{" + text + "}"
@@ -109,6 +110,7 @@ func TestEachCommentedExampleIsTaken(t *testing.T) {
 		})
 	}
 	if len(all) < 25 {
-		t.Errorf("only %d examples were found, of %v: the test reads past them", len(all), slices.Sorted(maps.Keys(paths)))
+		t.Errorf("only %d examples were found, of %v: the test reads past them", len(all),
+			slices.Sorted(maps.Keys(paths)))
 	}
 }

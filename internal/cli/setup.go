@@ -150,7 +150,8 @@ func (a *commandLine) ask(o *setupOptions, fallback, question string, args ...an
 	fmt.Fprint(a.out, a.texts.Say(question, args...))
 	line, err := o.answers.ReadString('\n')
 	if errors.Is(err, io.EOF) && line == "" {
-		return "", app.UsageError{Err: a.texts.Errorf("there is nobody to ask; say --yes, or --dry-run to see the plan")}
+		return "", app.UsageError{Err: a.texts.Errorf("there is nobody to ask; say --yes, or " +
+			"--dry-run to see the plan")}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
@@ -204,7 +205,8 @@ func (a *commandLine) showPlan(p setup.Plan, o *setupOptions) {
 	if p.CronLine != "" {
 		a.say("  add to the crontab of %s: %s", p.Account.Name, p.CronLine)
 	}
-	a.say("  make the first backup, its files in a repository beside it, and try it by restoring it into a temporary " +
+	a.say("  make the first backup, its files in a repository beside it, and try it by restoring it " +
+		"into a temporary " +
 		"database, if the account may make one")
 	if o.site.ForeignSitemap == "" && !o.blank {
 		a.say("  write the first sitemap into %s", o.site.Public)

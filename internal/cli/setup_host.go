@@ -26,7 +26,8 @@ import (
 // removeSetup undoes what setup wrote.
 func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 	if a.global.cms == "" {
-		return app.UsageError{Err: a.texts.Errorf("name the CMS's folder: cmsjobs --cms /var/www/site setup --remove")}
+		return app.UsageError{Err: a.texts.Errorf("name the CMS's folder: cmsjobs --cms " +
+			"/var/www/site setup --remove")}
 	}
 	dir, err := filepath.Abs(a.global.cms)
 	if err != nil {
@@ -46,7 +47,8 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 	r := o.record
 	a.say("To be undone: %s (%s) beside %s.", r.Name, r.Way, r.Dir)
 	if r.Backup != "" {
-		a.say("  the first backup %s goes, with its repository of files; if another was made since, all backups and "+
+		a.say("  the first backup %s goes, with its repository of files; if another was made since, "+
+			"all backups and "+
 			"the repository stay", r.Backup)
 	}
 	if err := a.agreed(o); err != nil {
@@ -207,7 +209,8 @@ func (a *commandLine) lookAround(ctx context.Context, o *setupOptions) error {
 		return app.UsageError{Err: a.texts.Errorf("name the CMS's folder: cmsjobs --cms /var/www/site setup")}
 	}
 	if len(a.global.set) > 0 {
-		return app.UsageError{Err: a.texts.Errorf("setup writes a file with the defaults: leave --set out, and change the " +
+		return app.UsageError{Err: a.texts.Errorf("setup writes a file with the defaults: leave " +
+			"--set out, and change the " +
 			"file afterwards")}
 	}
 	if o.host, err = setup.Look(a.Self); err != nil {
@@ -258,7 +261,8 @@ func lookAtSite(ctx context.Context, r *app.Services, texts setup.Texts) (s setu
 		return s, err
 	}
 	if !jobs {
-		return s, app.UsageError{Err: texts.Errorf("the database has no table %s: run  php artisan queue:table && php artisan "+
+		return s, app.UsageError{Err: texts.Errorf("the database has no table %s: run  php artisan "+
+			"queue:table && php artisan "+
 			"migrate  in %s, or  cmsjobs --cms %s migrate up --create-jobs", s.JobsTable, s.Dir, s.Dir)}
 	}
 	if s.Accounts, err = r.Site.Accounts(ctx); err != nil {

@@ -52,7 +52,8 @@ func (r Runner) Apply(p Plan, tables bool) (*Record, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading this program: %w", err)
 		}
-		files = append(files, File{Path: p.Install, Mode: 0o755, Text: string(program), What: r.Texts.Say("this program")})
+		files = append(files, File{Path: p.Install, Mode: 0o755, Text: string(program),
+			What: r.Texts.Say("this program")})
 	}
 	files, err := record.foreign(files, r.Texts)
 	if err != nil {
@@ -84,7 +85,8 @@ func (r *Record) foreign(files []File, texts Texts) (missing []File, err error) 
 		case err != nil:
 			errs = append(errs, err)
 		case there && !same:
-			errs = append(errs, texts.Errorf("%s is there: setup did not write it, so it stays; move it away, or choose "+
+			errs = append(errs, texts.Errorf("%s is there: setup did not write it, so it stays; "+
+				"move it away, or choose "+
 				"another --name", f.Path))
 		case !there:
 			missing = append(missing, f)

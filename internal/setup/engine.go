@@ -48,7 +48,8 @@ func (s Site) missingPrograms(texts Texts) error {
 	if len(s.Missing) == 0 {
 		return nil
 	}
-	return texts.Errorf("backups of PostgreSQL need %s, which this host does not have: install the PostgreSQL client in "+
+	return texts.Errorf("backups of PostgreSQL need %s, which this host does not have: install the "+
+		"PostgreSQL client in "+
 		"the server's version, then run setup again", strings.Join(s.Missing, ", "))
 }
 
@@ -56,18 +57,23 @@ func (s Site) missingPrograms(texts Texts) error {
 func (p *Plan) noteEngine(s Site) {
 	switch s.Engine {
 	case PostgreSQL:
-		p.say("on PostgreSQL a restore brings back the moment of a backup, none between two; stop the service before one, " +
+		p.say("on PostgreSQL a restore brings back the moment of a backup, none between two; stop " +
+			"the service before one, " +
 			"as a restore replaces our tables, too.")
-		p.say("jobs of other programs are noticed within seconds; at once with a trigger on %s: %s --config %s migrate feed",
+		p.say("jobs of other programs are noticed within seconds; at once with a trigger on %s: %s "+
+			"--config %s migrate feed",
 			s.JobsTable, p.Program, p.Config)
 		if p.Choice.Way == Compose {
-			p.say("the image has no pg_dump and no psql: in the container no backup is made. Choose another --way for backups.")
+			p.say("the image has no pg_dump and no psql: in the container no backup is made. Choose " +
+				"another --way for backups.")
 		}
 	case SQLite:
-		p.say("on SQLite a restore brings back the moment of a backup, none between two; all workers run on this host, and " +
+		p.say("on SQLite a restore brings back the moment of a backup, none between two; all " +
+			"workers run on this host, and " +
 			"one program writes at a time. There are no database accounts, so there is nothing to grant.")
 		if s.RollbackJournal {
-			p.say("%s gets a write-ahead log (journal_mode WAL), so that the site is read while the service writes; setup "+
+			p.say("%s gets a write-ahead log (journal_mode WAL), so that the site is read while the "+
+				"service writes; setup "+
 				"--remove takes it away again.", s.DatabaseFile)
 		}
 	}
@@ -136,7 +142,8 @@ func (s Site) grantsOfPostgres() []string {
 		lines = append(lines, fmt.Sprintf("GRANT %s ON %s.%s TO cmsjobs;", verbs, schema, name(table)))
 		for _, q := range s.Sequences {
 			if q.Table == table && strings.Contains(verbs, "INSERT") {
-				lines = append(lines, fmt.Sprintf("GRANT USAGE ON SEQUENCE %s.%s TO cmsjobs;", schema, name(q.Name)))
+				lines = append(lines, fmt.Sprintf("GRANT USAGE ON SEQUENCE %s.%s TO cmsjobs;", schema,
+					name(q.Name)))
 			}
 		}
 	})

@@ -157,7 +157,8 @@ func MakePlan(h Host, s Site, c Choice) (Plan, error) {
 		c.Name = "cmsjobs"
 	}
 	if !nameForm.MatchString(c.Name) {
-		return Plan{}, c.Texts.Errorf("%q is no name of a service: use lower-case letters, digits and dashes", c.Name)
+		return Plan{}, c.Texts.Errorf("%q is no name of a service: use lower-case letters, digits "+
+			"and dashes", c.Name)
 	}
 	if err := s.missingPrograms(c.Texts); err != nil {
 		return Plan{}, err
@@ -198,7 +199,8 @@ func (p *Plan) way(h Host, s Site) error {
 	switch p.Choice.Way {
 	case Systemd:
 		p.Files = append(p.Files, File{Path: "/etc/systemd/system/" + name + ".service", Mode: 0o644,
-			Text: unit(*p, s), What: p.Choice.Texts.Say("the systemd unit: starts with the host, starts again after a fault")})
+			Text: unit(*p, s), What: p.Choice.Texts.Say("the systemd unit: starts with the host, " +
+				"starts again after a fault")})
 		p.Start = [][]string{{"systemctl", "daemon-reload"}, {"systemctl", "enable", "--now", name}}
 		p.Stop = [][]string{{"systemctl", "disable", "--now", name}}
 	case Supervisor:
@@ -247,7 +249,8 @@ func joinWays(ways []Way) string {
 func (p *Plan) signIn(h Host, s Site) {
 	p.Page = fmt.Sprintf("http://127.0.0.1:%d/admin", h.Port)
 	texts := p.Choice.Texts
-	p.Open = texts.Say("from your own computer: ssh -L %d:127.0.0.1:%d %s@this-host, then open it; or put it behind "+
+	p.Open = texts.Say("from your own computer: ssh -L %d:127.0.0.1:%d %s@this-host, then open it; "+
+		"or put it behind "+
 		"your web server with TLS", h.Port, h.Port, p.Account.Name)
 	if p.Choice.Way == Cron {
 		p.Open = texts.Say("while you run  %s --config %s run  over ssh -L %d:127.0.0.1:%d", p.Program, p.Config,
@@ -255,7 +258,8 @@ func (p *Plan) signIn(h Host, s Site) {
 	}
 	p.SignIn = texts.Say("sign in with your administrator's account of the CMS")
 	if s.Accounts != "" {
-		p.SignIn = texts.Say("sign in as admin with the password in %s (http.admin_password); no account of the CMS "+
+		p.SignIn = texts.Say("sign in as admin with the password in %s (http.admin_password); no "+
+			"account of the CMS "+
 			"can: %s", p.Config, s.Accounts)
 	}
 }
@@ -268,12 +272,12 @@ func (p *Plan) say(form string, args ...any) {
 // note names what the owner may want to do besides.
 func (p *Plan) note(h Host, s Site) {
 	if s.ForeignSitemap != "" {
-		p.say("%s was not written by cmsjobs and stays as it is: no sitemap is made. Move it away to let cmsjobs make one.",
-			s.ForeignSitemap)
+		p.say("%s was not written by cmsjobs and stays as it is: no sitemap is made. "+
+			"Move it away to let cmsjobs make one.", s.ForeignSitemap)
 	}
 	if s.JobsRows > manyJobs {
-		p.say("%d rows are in %s. The index that keeps claims fast: %s --config %s migrate index", s.JobsRows, s.JobsTable,
-			p.Program, p.Config)
+		p.say("%d rows are in %s. The index that keeps claims fast: %s --config %s migrate index",
+			s.JobsRows, s.JobsTable, p.Program, p.Config)
 	}
 	p.noteEngine(s)
 	if p.Choice.Way == Cron && p.Install == "" {
@@ -296,7 +300,8 @@ func (p *Plan) configFile(h Host, s Site) File {
 	if s.DSN != "" {
 		fmt.Fprintf(&b, "database:\n  dsn: %s\n", quoted(s.DSN))
 	}
-	return File{Path: p.Config, Mode: 0o600, Owner: p.Account, Text: b.String(), What: p.Choice.Texts.Say("the configuration")}
+	return File{Path: p.Config, Mode: 0o600, Owner: p.Account, Text: b.String(),
+		What: p.Choice.Texts.Say("the configuration")}
 }
 
 // quoted is a string of YAML in single quotes.

@@ -250,7 +250,8 @@ func TestThePlanOfOtherDatabases(t *testing.T) {
 	p = planned(t, host, s, Choice{Way: Compose})
 	holds(t, fileOf(t, p, "/etc/cmsjobs/cmsjobs.compose.yaml"), "- '/srv/data:/srv/data'\n")
 	holds(t, strings.Join(p.Notes, "\n"), "/srv/data/site.sqlite gets a write-ahead log", "nothing to grant")
-	holds(t, fileOf(t, planned(t, host, s, Choice{Way: Systemd}), "/etc/systemd/system/cmsjobs.service"), " -/srv/data\n")
+	holds(t, fileOf(t, planned(t, host, s, Choice{Way: Systemd}), "/etc/systemd/system/cmsjobs.service"),
+		" -/srv/data\n")
 	if s.Grants() != "" {
 		t.Errorf("for SQLite is granted\n%s", s.Grants())
 	}
