@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images packages-check release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -85,7 +85,7 @@ arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is n
 	GOARCH=arm64 go test $(if $(filter-out aarch64,$(shell uname -m)),-exec qemu-aarch64-static) ./internal/handlers/media/resample
 
 # The tests that compare with files which they can write themselves; a test holds that none is missing here.
-GOLDEN := Documented$$|TestHelp$$|TestPagesLookAsTheyDid|TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights|TestEveryOptionInOneMap|TestLLMs$$|TestVideos$$|TestEachChannelGetsItsFormat|TestNobodyIsMailedWhereNobodyIsNamed|TestEachTemplateWithItsExample|TestReportsAreAsTheyWere|TestWhatIsReadOfLaravelsPayloads|TestTheLaravelHereWritesThesePayloads|TestTheFramesLookAsTheyDid
+GOLDEN := Documented$$|TestHelp$$|TestPagesLookAsTheyDid|TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights|TestEveryOptionInOneMap|TestLLMs$$|TestVideos$$|TestEachChannelGetsItsFormat|TestNobodyIsMailedWhereNobodyIsNamed|TestEachTemplateWithItsExample|TestReportsAreAsTheyWere|TestWhatIsReadOfLaravelsPayloads|TestTheLaravelHereWritesThesePayloads|TestTheFramesLookAsTheyDid|TestSetupOnOtherDatabases
 golden: ## write the golden files; look at the diff
 	go test -count=1 $$(git grep -l --name-only 'internal/testgolden"' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|') -run '$(GOLDEN)' -update
 	git diff --stat
@@ -125,7 +125,10 @@ deploy-check: ## the files of deploy/, docker-compose.yml, workflows and release
 pin-images: ## pin the images of deploy/Dockerfile and docker-compose.yml by what their tags are now (needs crane, skopeo or docker)
 	deploy/pin-images.sh
 
-release-check: ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
+packages-check: ## the .deb, .rpm and .apk without goreleaser: what is in them; the .deb is installed and removed (needs dpkg)
+	deploy/check/packages.sh
+
+release-check: packages-check ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && deploy/check/release.sh dist bin/first
 

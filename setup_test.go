@@ -23,6 +23,7 @@ import (
 // leaves it.
 func fixtureSite(t *testing.T, engine jobstest.Engine) (dir string, db *jobstest.Database) {
 	t.Helper()
+	t.Setenv("LC_ALL", "C") // setup speaks the language of the account
 	sql := read(t, jobstest.Fixture(t, "database-core-7.6.8.sql"))
 	db = jobstest.Open(t, engine)
 	db.MustExec(sql)
@@ -53,8 +54,8 @@ func fixtureSite(t *testing.T, engine jobstest.Engine) (dir string, db *jobstest
 	return dir, db
 }
 
-// traces are the files below folders with their digests, and the tables with their rows.
-func traces(t *testing.T, db *jobstest.Database, folders ...string) map[string]string {
+// fileTraces are the files below folders with their digests.
+func fileTraces(t *testing.T, folders ...string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
 	for _, folder := range folders {
@@ -72,6 +73,13 @@ func traces(t *testing.T, db *jobstest.Database, folders ...string) map[string]s
 			t.Fatal(err)
 		}
 	}
+	return found
+}
+
+// traces are the files below folders with their digests, and the tables with their rows.
+func traces(t *testing.T, db *jobstest.Database, folders ...string) map[string]string {
+	t.Helper()
+	found := fileTraces(t, folders...)
 	var tables []string
 	if err := db.Select(&tables,
 		"SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()"); err != nil {

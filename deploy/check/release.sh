@@ -38,7 +38,7 @@ for package in cmsjobs_*_linux_*.deb; do
 done
 
 if [ $# -gt 1 ]; then
-  for f in cmsjobs_*.tar.gz cmsjobs_*.deb cmsjobs_*.rpm; do cmp "$f" "$2/$f" || fail "two builds of one commit differ"; done
+  for f in cmsjobs_*.tar.gz cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk; do cmp "$f" "$2/$f" || fail "two builds of one commit differ"; done
   echo "two builds: the same bytes"
 fi
-echo "$version: $(ls cmsjobs_*.tar.gz | wc -l) archives, $(ls cmsjobs_*.deb cmsjobs_*.rpm | wc -l) packages, $(wc -l <checksums.txt) sums, $(wc -l <"$work/linked") modules in the SBOMs"
+echo "$version: $(ls cmsjobs_*.tar.gz | wc -l) archives, $(ls cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk | wc -l) packages, $(wc -l <checksums.txt) sums, $(wc -l <"$work/linked") modules in the SBOMs"

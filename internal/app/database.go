@@ -25,24 +25,26 @@ func (r *Services) OpenDatabases(ctx context.Context) (err error) {
 		return Usagef("no database is configured: name the CMS's folder (--cms /var/www/site), or set database.dsn " +
 			"(--dsn, CMSJOBS_DATABASE_DSN).\nTo look around without one: cmsjobs demo")
 	}
-	if r.DB, err = openDatabase(ctx, d.DSN, d.MaxOpen); err != nil {
+	options := database.ConnectOptions{MaxConnections: d.MaxOpen, KeepJournal: r.looking}
+	if r.DB, err = openDatabase(ctx, d.DSN, options); err != nil {
 		return err
 	}
 	r.OwnDB = r.DB
 	if d.OwnDSN != "" {
-		r.OwnDB, err = openDatabase(ctx, d.OwnDSN, d.MaxOpen)
+		r.OwnDB, err = openDatabase(ctx, d.OwnDSN, options)
 	}
 	r.WakeDir = wake.Dir(identity(d.DSN))
 	return err
 }
 
-func openDatabase(ctx context.Context, dsn config.DSN, limit int) (*sqlx.DB, error) {
+func openDatabase(ctx context.Context, dsn config.DSN, o database.ConnectOptions) (*sqlx.DB, error) {
 	if err := sqliteFileThere(dsn); err != nil {
 		return nil, DatabaseError{Err: err}
 	}
 	ctx, cancel := context.WithTimeout(ctx, 15*time.Second)
 	defer cancel()
-	db, err := database.Connect(ctx, database.ConnectOptions{DSN: dsn.Reveal(), MaxConnections: limit})
+	o.DSN = dsn.Reveal()
+	db, err := database.Connect(ctx, o)
 	if err != nil {
 		return nil, DatabaseError{Err: err}
 	}

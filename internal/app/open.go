@@ -42,7 +42,7 @@ func (p *Process) Open(ctx context.Context, l *config.Loaded) (*Services, error)
 // Look opens the databases and the site only: nothing is changed, and our tables
 // may be missing.
 func (p *Process) Look(ctx context.Context, l *config.Loaded) (*Services, error) {
-	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.LogOf(l), Now: p.Now}
+	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.LogOf(l), Now: p.Now, looking: true}
 	for _, step := range []func(context.Context) error{r.OpenDatabases, r.openSite} {
 		if err := step(ctx); err != nil {
 			return nil, errors.Join(err, r.Close())

@@ -45,6 +45,7 @@ type Services struct {
 	Log          *slog.Logger
 	Now          func() time.Time
 	DB           *sqlx.DB // the CMS's tables
+	looking      bool     // nothing is changed, not even a SQLite file's journal
 	OwnDB        *sqlx.DB // cmsjobs_* tables: usually the same
 	Site         *cms.Site
 	Registry     *jobs.Registry

@@ -16,6 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/setup"
 )
 
 // commandLine is one call of the program: its words, its streams, its clock.
@@ -24,6 +25,7 @@ type commandLine struct {
 	out     io.Writer
 	in      io.Reader
 	environ []string
+	texts   setup.Texts // of setup only: nothing else speaks another language than English
 
 	global struct {
 		file, site, cms, dsn, logLevel string

@@ -51,6 +51,9 @@ Exit codes: 0 done · 1 not done · 2 this host or site does not fit`,
 			"  cmsjobs --cms /var/www/site setup --dry-run\n  sudo cmsjobs --cms /var/www/site setup --remove",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.speak(&o); err != nil {
+				return err
+			}
 			o.answers = bufio.NewReader(a.in)
 			if o.remove {
 				return a.removeSetup(c.Context(), &o)
@@ -90,10 +93,10 @@ func (a *commandLine) setUp(ctx context.Context, o *setupOptions) error {
 	if a.dry {
 		return nil
 	}
-	if yes, err := a.ask(o, "Do it? [Y/n] ", "y"); err != nil || !strings.HasPrefix(strings.ToLower(yes), "y") {
-		return errors.Join(err, errors.New("nothing was changed"))
+	if err := a.agreed(o); err != nil {
+		return err
 	}
-	runner := setup.Runner{Run: setup.Command, Say: a.say}
+	runner := setup.Runner{Run: setup.Command, Say: a.say, Texts: a.texts}
 	if o.record, err = runner.Apply(plan, o.tables); err != nil {
 		return errors.Join(err, a.undoHint(o.record))
 	}
@@ -111,25 +114,44 @@ func (a *commandLine) setUp(ctx context.Context, o *setupOptions) error {
 	return a.sayEnd(ctx, plan, o)
 }
 
-func (a *commandLine) say(format string, args ...any) { fmt.Fprintf(a.out, format+"\n", args...) }
+// speak chooses the language of what setup says.
+func (a *commandLine) speak(o *setupOptions) (err error) {
+	a.texts, err = setup.TextsFor(a.environ)
+	o.choice.Texts = a.texts
+	return err
+}
+
+func (a *commandLine) say(format string, args ...any) {
+	fmt.Fprintln(a.out, a.texts.Say(format, args...))
+}
 
 // undoHint names the way back where something was changed.
 func (a *commandLine) undoHint(r *setup.Record) error {
 	if r == nil {
 		return nil
 	}
-	return errors.New("what is done so far is undone by: cmsjobs --cms " + r.Dir + " setup --remove")
+	return a.texts.Errorf("what is done so far is undone by: cmsjobs --cms %s setup --remove", r.Dir)
+}
+
+// agreed asks whether to go on.
+func (a *commandLine) agreed(o *setupOptions) error {
+	yes, err := a.ask(o, "y", "Do it? [Y/n] ")
+	if err != nil || !strings.HasPrefix(strings.ToLower(yes), "y") {
+		return errors.Join(err, a.texts.Errorf("nothing was changed"))
+	}
+	return nil
 }
 
 // ask reads one answer; fallback is that of --yes and of an empty line.
-func (a *commandLine) ask(o *setupOptions, question, fallback string) (string, error) {
+func (a *commandLine) ask(o *setupOptions, fallback, question string, args ...any) (string, error) {
 	if o.yes {
 		return fallback, nil
 	}
-	fmt.Fprint(a.out, question)
+	fmt.Fprint(a.out, a.texts.Say(question, args...))
 	line, err := o.answers.ReadString('\n')
 	if errors.Is(err, io.EOF) && line == "" {
-		return "", app.Usagef("there is nobody to ask; say --yes, or --dry-run to see the plan")
+		return "", app.UsageError{Err: a.texts.Errorf("there is nobody to ask; say --yes, or " +
+			"--dry-run to see the plan")}
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		return "", err
@@ -147,7 +169,7 @@ func (a *commandLine) askWay(o *setupOptions) error {
 	if o.choice.Way == "" {
 		o.choice.Way = ways[0]
 		if len(ways) > 1 {
-			way, err := a.ask(o, fmt.Sprintf("What keeps it running? %v [%s] ", ways, ways[0]), string(ways[0]))
+			way, err := a.ask(o, string(ways[0]), "What keeps it running? %v [%s] ", ways, ways[0])
 			if err != nil {
 				return err
 			}
@@ -157,7 +179,7 @@ func (a *commandLine) askWay(o *setupOptions) error {
 	if o.choice.Mail != "" {
 		return nil
 	}
-	mail, err := a.ask(o, "Who gets a mail when something is wrong? (an address, or nothing) ", "")
+	mail, err := a.ask(o, "", "Who gets a mail when something is wrong? (an address, or nothing) ")
 	o.choice.Mail = mail
 	return err
 }
@@ -183,7 +205,8 @@ func (a *commandLine) showPlan(p setup.Plan, o *setupOptions) {
 	if p.CronLine != "" {
 		a.say("  add to the crontab of %s: %s", p.Account.Name, p.CronLine)
 	}
-	a.say("  make the first backup, its files in a repository beside it, and try it by restoring it into a temporary " +
+	a.say("  make the first backup, its files in a repository beside it, and try it by restoring it " +
+		"into a temporary " +
 		"database, if the account may make one")
 	if o.site.ForeignSitemap == "" && !o.blank {
 		a.say("  write the first sitemap into %s", o.site.Public)
@@ -205,8 +228,8 @@ func (a *commandLine) sayEnd(ctx context.Context, p setup.Plan, o *setupOptions)
 	}
 	if grants := o.site.Grants(); grants != "" {
 		a.say("\nThe service uses the CMS's own database account. For one with fewer rights, run this as the "+
-			"database's "+
-			"administrator and set database.dsn in %s:\n%s", p.Config, grants)
+			"database's administrator "+
+			"and set database.dsn in %s:\n%s", p.Config, grants)
 	}
 	a.say("\nThe page: %s", p.Page)
 	a.say("  %s", p.Open)
@@ -223,13 +246,14 @@ func (a *commandLine) firstJobs(ctx context.Context, o *setupOptions, p setup.Pl
 			o.record.Places = append(o.record.Places, filepath.Join(p.Dir, place))
 		}
 	}
+	o.record.RollbackJournal = o.site.RollbackJournal
 	if err := o.record.Save(); err != nil {
 		return err
 	}
 	a.say("\nThe first backup:")
 	var out bytes.Buffer
 	if err := a.asAccount(ctx, o.record, &out, "backup", "create", "--json", "--name", "setup"); err != nil {
-		return fmt.Errorf("the first backup: %w", err)
+		return a.texts.Errorf("the first backup: %w", err)
 	}
 	var made struct {
 		ID           string `json:"id"`
@@ -245,9 +269,9 @@ func (a *commandLine) firstJobs(ctx context.Context, o *setupOptions, p setup.Pl
 		return fmt.Errorf("reading what the first backup says: %w", err)
 	}
 	o.record.Backup = made.ID
-	verified := "not verified"
+	verified := a.texts.Say("not verified")
 	if made.Verification != nil && made.Verification.OK {
-		verified = "verified: " + made.Verification.Level
+		verified = a.texts.Say("verified: %s", made.Verification.Level)
 	}
 	a.say("  %s: %s, %d tables, %d files, %s", made.ID, made.Status, made.Tables, made.Files, verified)
 	if o.site.ForeignSitemap == "" && !o.blank {
@@ -258,7 +282,7 @@ func (a *commandLine) firstJobs(ctx context.Context, o *setupOptions, p setup.Pl
 			return err
 		}
 		if err := a.asAccount(ctx, o.record, io.Discard, "sitemap", "generate", "--force"); err != nil {
-			return fmt.Errorf("the first sitemap: %w", err)
+			return a.texts.Errorf("the first sitemap: %w", err)
 		}
 		a.say("  %s", filepath.Join(o.site.Public, "sitemap.xml"))
 	}

@@ -6,12 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -25,7 +26,8 @@ import (
 // removeSetup undoes what setup wrote.
 func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 	if a.global.cms == "" {
-		return app.Usagef("name the CMS's folder: cmsjobs --cms /var/www/site setup --remove")
+		return app.UsageError{Err: a.texts.Errorf("name the CMS's folder: cmsjobs --cms " +
+			"/var/www/site setup --remove")}
 	}
 	dir, err := filepath.Abs(a.global.cms)
 	if err != nil {
@@ -36,19 +38,23 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 		folders = append(folders, filepath.Join(own, "cmsjobs"))
 	}
 	o.record, err = setup.Find(o.choice.Prefix, dir, o.choice.Name, folders...)
+	if errors.Is(err, setup.ErrNotSetUp) {
+		err = a.texts.Errorf("no setup is recorded here for %s", dir)
+	}
 	if err != nil {
 		return app.UsageError{Err: err}
 	}
 	r := o.record
 	a.say("To be undone: %s (%s) beside %s.", r.Name, r.Way, r.Dir)
 	if r.Backup != "" {
-		a.say("  the first backup %s goes, with its repository of files; if another was made since, all backups and "+
+		a.say("  the first backup %s goes, with its repository of files; if another was made since, "+
+			"all backups and "+
 			"the repository stay", r.Backup)
 	}
-	if yes, err := a.ask(o, "Do it? [Y/n] ", "y"); err != nil || !strings.HasPrefix(strings.ToLower(yes), "y") {
-		return errors.Join(err, errors.New("nothing was changed"))
+	if err := a.agreed(o); err != nil {
+		return err
 	}
-	runner := setup.Runner{Run: setup.Command, Say: a.say}
+	runner := setup.Runner{Run: setup.Command, Say: a.say, Texts: a.texts}
 	if err := runner.Stop(ctx, r); err != nil {
 		return err
 	}
@@ -65,8 +71,11 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 	if r.Tables {
 		undo = append(undo, "--tables")
 	}
+	if r.RollbackJournal {
+		undo = append(undo, "--rollback-journal")
+	}
 	if err := a.asAccount(ctx, r, a.out, undo...); err != nil {
-		return fmt.Errorf("undoing the first jobs: %w", err)
+		return a.texts.Errorf("undoing the first jobs: %w", err)
 	}
 	return runner.Remove(ctx, r)
 }
@@ -75,29 +84,53 @@ func (a *commandLine) removeSetup(ctx context.Context, o *setupOptions) error {
 func (a *commandLine) setupUndoCommand() *cobra.Command {
 	var id string
 	var places []string
-	var maps, tables bool
+	var maps, tables, journal bool
 	c := &cobra.Command{Use: "undo", Short: "Undo the first jobs of setup (setup --remove calls it)", Hidden: true,
 		Example: "  cmsjobs setup --remove", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := a.speak(&setupOptions{}); err != nil {
+				return err
+			}
 			err := a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				return errors.Join(a.undoBackup(ctx, r.Handlers.Backup, id), a.undoSitemap(ctx, r, maps))
 			})
-			if err != nil || !tables {
+			if err != nil {
 				return errors.Join(err, a.undoPlaces(places))
 			}
-			if err := a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
-				return migrations.Down(ctx, r.OwnDB)
-			}); err != nil {
-				return app.DatabaseError{Err: err}
+			if err := a.undoDatabase(c, tables, journal); err != nil {
+				return err
 			}
-			a.say("removed the tables cmsjobs_*")
 			return a.undoPlaces(places)
 		}}
 	c.Flags().StringVar(&id, "backup", "", "the first backup")
 	c.Flags().StringArrayVar(&places, "place", nil, "a folder that was made")
 	c.Flags().BoolVar(&maps, "sitemap", false, "remove the map")
 	c.Flags().BoolVar(&tables, "tables", false, "remove the tables")
+	c.Flags().BoolVar(&journal, "rollback-journal", false, "take the write-ahead log from a SQLite file")
 	return c
+}
+
+// undoDatabase removes our tables, and what the service changed in a SQLite file itself.
+func (a *commandLine) undoDatabase(c *cobra.Command, tables, journal bool) error {
+	var dsn config.DSN
+	err := a.withDatabases(c, func(ctx context.Context, r *app.Services) error {
+		if dsn = r.Config.Database.DSN; !tables {
+			return nil
+		}
+		return migrations.Down(ctx, r.OwnDB)
+	})
+	if err != nil {
+		return app.DatabaseError{Err: err}
+	}
+	if tables {
+		a.say("removed the tables cmsjobs_*")
+	}
+	if journal { // the service's connections are closed: SQLite changes it for the only one
+		if err := database.RollbackJournal(c.Context(), dsn.Reveal()); err != nil {
+			a.say("kept the write-ahead log of the database, which another program uses: %v", err)
+		}
+	}
+	return nil
 }
 
 // undoBackup deletes the first backup where no other was made since; else all stay.
@@ -173,23 +206,32 @@ func (a *commandLine) lookAround(ctx context.Context, o *setupOptions) error {
 		return err
 	}
 	if l.CMS.Dir == "" {
-		return app.Usagef("name the CMS's folder: cmsjobs --cms /var/www/site setup")
+		return app.UsageError{Err: a.texts.Errorf("name the CMS's folder: cmsjobs --cms /var/www/site setup")}
 	}
 	if len(a.global.set) > 0 {
-		return app.Usagef("setup writes a file with the defaults: leave --set out, and change the file afterwards")
+		return app.UsageError{Err: a.texts.Errorf("setup writes a file with the defaults: leave " +
+			"--set out, and change the " +
+			"file afterwards")}
 	}
 	if o.host, err = setup.Look(a.Self); err != nil {
 		return app.UsageError{Err: err}
+	}
+	file, _ := l.Database.DSN.SQLiteFile()
+	ahead := true
+	if file != "" {
+		if ahead, err = setup.WritesAhead(file); err != nil {
+			return app.DatabaseError{Err: fmt.Errorf("reading the SQLite database: %w", err)}
+		}
 	}
 	r, err := a.Look(ctx, l)
 	if err != nil {
 		return err
 	}
 	defer a.closing(r)
-	if o.site, err = lookAtSite(ctx, r); err != nil {
+	if o.site, err = lookAtSite(ctx, r, a.texts); err != nil {
 		return err
 	}
-	o.site.DSN = a.global.dsn
+	o.site.DSN, o.site.DatabaseFile, o.site.RollbackJournal = a.global.dsn, file, !ahead
 	content, err := r.Site.Probe(ctx)
 	if err != nil {
 		return err
@@ -199,7 +241,7 @@ func (a *commandLine) lookAround(ctx context.Context, o *setupOptions) error {
 	return err
 }
 
-func lookAtSite(ctx context.Context, r *app.Services) (s setup.Site, err error) {
+func lookAtSite(ctx context.Context, r *app.Services, texts setup.Texts) (s setup.Site, err error) {
 	if s.Dir, err = filepath.Abs(r.Config.CMS.Dir); err != nil {
 		return s, err
 	}
@@ -219,8 +261,9 @@ func lookAtSite(ctx context.Context, r *app.Services) (s setup.Site, err error) 
 		return s, err
 	}
 	if !jobs {
-		return s, app.Usagef("the database has no table %s: run  php artisan queue:table && php artisan migrate  in "+
-			"%s, or  cmsjobs --cms %s migrate up --create-jobs", s.JobsTable, s.Dir, s.Dir)
+		return s, app.UsageError{Err: texts.Errorf("the database has no table %s: run  php artisan "+
+			"queue:table && php artisan "+
+			"migrate  in %s, or  cmsjobs --cms %s migrate up --create-jobs", s.JobsTable, s.Dir, s.Dir)}
 	}
 	if s.Accounts, err = r.Site.Accounts(ctx); err != nil {
 		return s, err
@@ -231,14 +274,35 @@ func lookAtSite(ctx context.Context, r *app.Services) (s setup.Site, err error) 
 	if err := r.DB.GetContext(ctx, &s.JobsRows, "SELECT COUNT(*) FROM "+s.JobsTable); err != nil {
 		return s, err
 	}
-	if s.MySQL = database.Of(r.DB).Changes == database.BinaryLog; s.MySQL {
-		if err := r.DB.GetContext(ctx, &s.Database, "SELECT DATABASE()"); err != nil {
-			return s, err
-		}
+	if err := lookAtEngine(ctx, r, &s); err != nil {
+		return s, err
 	}
 	err = sitemap.Foreign(ctx, sitemap.Folder(s.Public))
 	if errors.Is(err, sitemap.ErrForeign) {
 		s.ForeignSitemap, err = filepath.Join(s.Public, "sitemap.xml"), nil
 	}
 	return s, err
+}
+
+// lookAtEngine finds out what the CMS's database needs and what its account is granted.
+func lookAtEngine(ctx context.Context, r *app.Services, s *setup.Site) error {
+	switch s.Engine = setup.Engine(database.Of(r.DB).Name); s.Engine {
+	case setup.MySQL:
+		return r.DB.GetContext(ctx, &s.Database, "SELECT DATABASE()")
+	case setup.PostgreSQL:
+		for _, name := range []string{"pg_dump", "psql"} {
+			if _, err := exec.LookPath(name); err != nil {
+				s.Missing = append(s.Missing, name)
+			}
+		}
+		if err := r.DB.QueryRowxContext(ctx, "SELECT current_schema(), current_user").Scan(&s.Schema,
+			&s.DatabaseAccount); err != nil {
+			return err
+		}
+		return r.DB.SelectContext(ctx, &s.Sequences, `SELECT t.relname AS "table", q.relname AS name FROM pg_class q
+			JOIN pg_depend d ON d.objid = q.oid AND d.classid = 'pg_class'::regclass AND d.deptype IN ('a', 'i')
+			JOIN pg_class t ON t.oid = d.refobjid JOIN pg_namespace n ON n.oid = q.relnamespace
+			WHERE q.relkind = 'S' AND n.nspname = current_schema() ORDER BY t.relname`)
+	}
+	return nil
 }

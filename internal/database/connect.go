@@ -30,6 +30,9 @@ type ConnectOptions struct {
 	// TimeZone of the session: +00:00. It matters for tables whose times are wall
 	// clocks; then it must be the zone of the other programs that write them.
 	TimeZone string
+	// KeepJournal leaves a SQLite file's journal as it is. Otherwise the file gets a
+	// write-ahead log, which stays in it for every program.
+	KeepJournal bool
 }
 
 // The time-outs of a connection: a swallowed packet must not hold a worker for
@@ -83,9 +86,9 @@ func open(o ConnectOptions) (db *sqlx.DB, where string, err error) {
 	case isURL && (scheme == "postgres" || scheme == "postgresql" || scheme == "pgsql"):
 		return openPostgres("postgres:"+rest, o)
 	case isURL && scheme == "sqlite":
-		return openSQLite(strings.TrimPrefix(rest, "//"))
+		return openSQLite(strings.TrimPrefix(rest, "//"), o.KeepJournal)
 	case isURL && scheme == "file":
-		return openSQLite(o.DSN)
+		return openSQLite(o.DSN, o.KeepJournal)
 	}
 	config, err := mysql.ParseDSN(o.DSN)
 	if err != nil { // the driver's error may repeat the password
@@ -185,7 +188,7 @@ func postgresZone(zone string) string {
 	return zone
 }
 
-func openSQLite(path string) (*sqlx.DB, string, error) {
+func openSQLite(path string, keepJournal bool) (*sqlx.DB, string, error) {
 	file, query, _ := strings.Cut(strings.TrimPrefix(path, "file:"), "?")
 	if file == "" {
 		return nil, "", errors.New("the SQLite DSN names no file: write sqlite:/path/to/cms.sqlite")
@@ -198,6 +201,9 @@ func openSQLite(path string) (*sqlx.DB, string, error) {
 	values.Del("_pragma")
 	for _, pragma := range []string{fmt.Sprintf("busy_timeout(%d)", busyTimeout.Milliseconds()), "journal_mode(WAL)",
 		"synchronous(FULL)", "foreign_keys(1)"} {
+		if keepJournal && pragma == "journal_mode(WAL)" {
+			continue
+		}
 		values.Add("_pragma", pragma)
 	}
 	db, err := sqlx.Open("sqlite", "file:"+filepath.ToSlash(file)+"?"+values.Encode())
@@ -205,4 +211,19 @@ func openSQLite(path string) (*sqlx.DB, string, error) {
 		return nil, "", fmt.Errorf("opening %s: %w", file, err)
 	}
 	return db, file, nil
+}
+
+// RollbackJournal gives a SQLite file the journal back that it had before Connect: one
+// that is gone after each transaction. It fails while another program has the file open.
+func RollbackJournal(ctx context.Context, dsn string) error {
+	db, err := Connect(ctx, ConnectOptions{DSN: dsn, MaxConnections: 1, KeepJournal: true})
+	if err != nil {
+		return err
+	}
+	var mode string
+	err = db.GetContext(ctx, &mode, "PRAGMA journal_mode=DELETE")
+	if err == nil && mode != "delete" {
+		err = fmt.Errorf("its journal is still %q", mode)
+	}
+	return errors.Join(err, db.Close())
 }

@@ -14,15 +14,14 @@ import (
 	"strings"
 )
 
-// ErrForeign says that a file is in the way that setup did not write.
-var ErrForeign = errors.New("setup did not write it, so it stays")
-
 // Runner carries plans out.
 type Runner struct {
 	// Run runs a command of the host; input is its standard input.
 	Run func(ctx context.Context, input string, command ...string) (output string, err error)
-	// Say tells of each step.
+	// Say says each step; its forms are those of Texts.
 	Say func(format string, args ...any)
+	// Texts are the refusals, in the owner's language.
+	Texts Texts
 }
 
 // Command runs a program of the host: the usual Runner.Run.
@@ -53,9 +52,10 @@ func (r Runner) Apply(p Plan, tables bool) (*Record, error) {
 		if err != nil {
 			return nil, fmt.Errorf("reading this program: %w", err)
 		}
-		files = append(files, File{Path: p.Install, Mode: 0o755, Text: string(program), What: "this program"})
+		files = append(files, File{Path: p.Install, Mode: 0o755, Text: string(program),
+			What: r.Texts.Say("this program")})
 	}
-	files, err := record.foreign(files)
+	files, err := record.foreign(files, r.Texts)
 	if err != nil {
 		return nil, err
 	}
@@ -73,9 +73,9 @@ func (r Runner) Apply(p Plan, tables bool) (*Record, error) {
 
 // foreign looks for files in the way before anything is changed, and returns those
 // that have to be written, which it notes.
-func (r *Record) foreign(files []File) (missing []File, err error) {
+func (r *Record) foreign(files []File, texts Texts) (missing []File, err error) {
 	if _, err := os.Lstat(r.path); err == nil {
-		return nil, fmt.Errorf("%s says that this service was set up already: cmsjobs setup --remove first, or "+
+		return nil, texts.Errorf("%s says that this service was set up already: cmsjobs setup --remove first, or "+
 			"choose another --name", r.path)
 	}
 	var errs []error
@@ -85,8 +85,9 @@ func (r *Record) foreign(files []File) (missing []File, err error) {
 		case err != nil:
 			errs = append(errs, err)
 		case there && !same:
-			errs = append(errs, fmt.Errorf("%s is there: %w; move it away, or choose another --name", f.Path,
-				ErrForeign))
+			errs = append(errs, texts.Errorf("%s is there: setup did not write it, so it stays; "+
+				"move it away, or choose "+
+				"another --name", f.Path))
 		case !there:
 			missing = append(missing, f)
 			r.Files = append(r.Files, Written{Path: f.Path, SHA256: digest})
@@ -239,7 +240,7 @@ func (r Runner) Remove(ctx context.Context, record *Record) error {
 		errs = append(errs, removed(record.Log))
 	}
 	if err := errors.Join(errs...); err != nil {
-		return fmt.Errorf("%w; the record %s stays: run setup --remove again", err, record.path)
+		return r.Texts.Errorf("%w; the record %s stays: run setup --remove again", err, record.path)
 	}
 	if err := removed(record.path); err != nil {
 		return err

@@ -1,7 +1,6 @@
 package setup
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -71,12 +70,19 @@ type Site struct {
 	// Accounts says why no account of the CMS can sign in; "" where they can.
 	Accounts string
 	// DSN is the database where the CMS's .env does not name it; "" where it does.
-	DSN string
-	// Database is its name, Prefix that of the tables; MySQL says that GRANTs of
-	// MySQL fit.
+	DSN    string
+	Engine Engine
+	// Database is its name, Prefix that of the tables.
 	Database, Prefix string
-	MySQL            bool
-	JobsTable        string // full name
+	// DatabaseFile is that of SQLite; RollbackJournal says that it has no write-ahead log.
+	DatabaseFile    string
+	RollbackJournal bool
+	// Schema, DatabaseAccount and Sequences are PostgreSQL's: where the tables are, whose
+	// they are, and what numbers their rows. Missing are its programs that are not here.
+	Schema, DatabaseAccount string
+	Sequences               []Sequence
+	Missing                 []string
+	JobsTable               string // full name
 	// Tables lists the CMS's tables, for the GRANTs.
 	Tables []string
 	// ForeignSitemap names a sitemap.xml of another program; "" where there is none.
@@ -94,6 +100,8 @@ type Choice struct {
 	Mail string
 	// Password of the page's account "admin", where the CMS's accounts cannot sign in.
 	Password string
+	// Texts are what the plan says, in the owner's language.
+	Texts Texts
 	// Prefix is a folder that stands for "/": everything is written below it and no
 	// command of the host runs. "" is the host itself.
 	Prefix string
@@ -149,13 +157,17 @@ func MakePlan(h Host, s Site, c Choice) (Plan, error) {
 		c.Name = "cmsjobs"
 	}
 	if !nameForm.MatchString(c.Name) {
-		return Plan{}, fmt.Errorf("%q is no name of a service: use lower-case letters, digits and dashes", c.Name)
+		return Plan{}, c.Texts.Errorf("%q is no name of a service: use lower-case letters, digits "+
+			"and dashes", c.Name)
+	}
+	if err := s.missingPrograms(c.Texts); err != nil {
+		return Plan{}, err
 	}
 	p := Plan{Choice: c, Dir: s.Dir, Account: s.Owner, Program: h.Program, Source: h.Program}
 	if !h.Root {
 		p.Account = h.Account
 		if s.Owner.Name != h.Account.Name {
-			return p, fmt.Errorf("the site's files belong to %s and this is %s: run setup as %s, or as root",
+			return p, c.Texts.Errorf("the site's files belong to %s and this is %s: run setup as %s, or as root",
 				s.Owner.Name, h.Account.Name, s.Owner.Name)
 		}
 	}
@@ -187,12 +199,13 @@ func (p *Plan) way(h Host, s Site) error {
 	switch p.Choice.Way {
 	case Systemd:
 		p.Files = append(p.Files, File{Path: "/etc/systemd/system/" + name + ".service", Mode: 0o644,
-			Text: unit(*p, s), What: "the systemd unit: starts with the host, starts again after a fault"})
+			Text: unit(*p, s), What: p.Choice.Texts.Say("the systemd unit: starts with the host, " +
+				"starts again after a fault")})
 		p.Start = [][]string{{"systemctl", "daemon-reload"}, {"systemctl", "enable", "--now", name}}
 		p.Stop = [][]string{{"systemctl", "disable", "--now", name}}
 	case Supervisor:
 		p.Files = append(p.Files, File{Path: "/etc/supervisor/conf.d/" + name + ".conf", Mode: 0o644,
-			Text: program(*p, s), What: "the program of supervisord"})
+			Text: program(*p, s), What: p.Choice.Texts.Say("the program of supervisord")})
 		p.Start = [][]string{{"supervisorctl", "reread"}, {"supervisorctl", "update", name}}
 		p.Stop = [][]string{{"supervisorctl", "stop", name}, {"supervisorctl", "remove", name}}
 	case Cron:
@@ -202,24 +215,24 @@ func (p *Plan) way(h Host, s Site) error {
 		p.CronLine = cronLine(*p)
 	case Compose:
 		p.Files = append(p.Files, File{Path: path.Join(path.Dir(p.Config), p.Choice.Name+".compose.yaml"), Mode: 0o600,
-			Owner: p.Account, Text: composeFile(*p, s), What: "the service for Docker Compose"})
-		p.Notes = append(p.Notes, "docker compose -f "+p.Files[0].Path+" up -d   starts it")
+			Owner: p.Account, Text: composeFile(*p, s), What: p.Choice.Texts.Say("the service for Docker Compose")})
+		p.say("docker compose -f %s up -d   starts it", p.Files[0].Path)
 	default:
-		return errors.New("the ways are systemd, supervisor, cron and compose")
+		return p.Choice.Texts.Errorf("the ways are systemd, supervisor, cron and compose")
 	}
 	if p.Choice.Prefix != "" {
 		return nil
 	}
-	return h.has(p.Choice.Way)
+	return h.has(p.Choice.Way, p.Choice.Texts)
 }
 
 // has says why a way is not possible here; nil where it is.
-func (h Host) has(way Way) error {
+func (h Host) has(way Way, texts Texts) error {
 	if (way == Systemd || way == Supervisor) && !h.Root {
-		return fmt.Errorf("%s needs the superuser: sudo cmsjobs setup, or --way cron", way)
+		return texts.Errorf("%s needs the superuser: sudo cmsjobs setup, or --way cron", way)
 	}
 	if !slices.Contains(h.Ways(), way) {
-		return fmt.Errorf("%s is not here: possible are %s", way, joinWays(h.Ways()))
+		return texts.Errorf("%s is not here: possible are %s", way, joinWays(h.Ways()))
 	}
 	return nil
 }
@@ -235,31 +248,40 @@ func joinWays(ways []Way) string {
 // signIn says where the page is and who gets in.
 func (p *Plan) signIn(h Host, s Site) {
 	p.Page = fmt.Sprintf("http://127.0.0.1:%d/admin", h.Port)
-	p.Open = fmt.Sprintf("from your own computer: ssh -L %d:127.0.0.1:%d %s@this-host, then open it; or put it behind "+
+	texts := p.Choice.Texts
+	p.Open = texts.Say("from your own computer: ssh -L %d:127.0.0.1:%d %s@this-host, then open it; "+
+		"or put it behind "+
 		"your web server with TLS", h.Port, h.Port, p.Account.Name)
 	if p.Choice.Way == Cron {
-		p.Open = fmt.Sprintf("while you run  %s --config %s run  over ssh -L %d:127.0.0.1:%d", p.Program, p.Config,
+		p.Open = texts.Say("while you run  %s --config %s run  over ssh -L %d:127.0.0.1:%d", p.Program, p.Config,
 			h.Port, h.Port)
 	}
-	p.SignIn = "sign in with your administrator's account of the CMS"
+	p.SignIn = texts.Say("sign in with your administrator's account of the CMS")
 	if s.Accounts != "" {
-		p.SignIn = fmt.Sprintf("sign in as admin with the password in %s (http.admin_password); no account of the CMS "+
+		p.SignIn = texts.Say("sign in as admin with the password in %s (http.admin_password); no "+
+			"account of the CMS "+
 			"can: %s", p.Config, s.Accounts)
 	}
+}
+
+// say adds a note.
+func (p *Plan) say(form string, args ...any) {
+	p.Notes = append(p.Notes, p.Choice.Texts.Say(form, args...))
 }
 
 // note names what the owner may want to do besides.
 func (p *Plan) note(h Host, s Site) {
 	if s.ForeignSitemap != "" {
-		p.Notes = append(p.Notes, fmt.Sprintf("%s was not written by cmsjobs and stays as it is: no sitemap is made. "+
-			"Move it away to let cmsjobs make one.", s.ForeignSitemap))
+		p.say("%s was not written by cmsjobs and stays as it is: no sitemap is made. "+
+			"Move it away to let cmsjobs make one.", s.ForeignSitemap)
 	}
 	if s.JobsRows > manyJobs {
-		p.Notes = append(p.Notes, fmt.Sprintf("%d rows are in %s. The index that keeps claims fast: %s --config %s "+
-			"migrate index", s.JobsRows, s.JobsTable, p.Program, p.Config))
+		p.say("%d rows are in %s. The index that keeps claims fast: %s --config %s migrate index",
+			s.JobsRows, s.JobsTable, p.Program, p.Config)
 	}
+	p.noteEngine(s)
 	if p.Choice.Way == Cron && p.Install == "" {
-		p.Notes = append(p.Notes, "cron starts "+h.Program+": leave the program there.")
+		p.say("cron starts %s: leave the program there.", h.Program)
 	}
 }
 
@@ -278,7 +300,8 @@ func (p *Plan) configFile(h Host, s Site) File {
 	if s.DSN != "" {
 		fmt.Fprintf(&b, "database:\n  dsn: %s\n", quoted(s.DSN))
 	}
-	return File{Path: p.Config, Mode: 0o600, Owner: p.Account, Text: b.String(), What: "the configuration"}
+	return File{Path: p.Config, Mode: 0o600, Owner: p.Account, Text: b.String(),
+		What: p.Choice.Texts.Say("the configuration")}
 }
 
 // quoted is a string of YAML in single quotes.

@@ -15,7 +15,7 @@ var (
 	host  = Host{Root: true, Account: Account{Name: "root", Group: "root"}, Program: "/root/cmsjobs", Systemd: true,
 		Supervisor: true, Crontab: true, Port: 8091, ConfigDir: "/root/.config"}
 	site = Site{Dir: "/home/me/my site", Owner: owner, Public: "/home/me/my site/public",
-		Logs: "/home/me/my site/storage/logs", Database: "cms", MySQL: true, JobsTable: "jobs",
+		Logs: "/home/me/my site/storage/logs", Database: "cms", Engine: MySQL, JobsTable: "jobs",
 		Tables: []string{"cmsjobs_runs", "jobs", "posts"}}
 )
 
@@ -223,5 +223,36 @@ func TestRemoveKeepsWhatWasChanged(t *testing.T) {
 	}
 	if !slices.ContainsFunc(said, func(s string) bool { return strings.HasPrefix(s, "kept") }) {
 		t.Errorf("said was %q", said)
+	}
+}
+
+// What PostgreSQL and SQLite do not have is said, and a host without PostgreSQL's programs
+// is refused before anything is written: the first backup could not be made there.
+func TestThePlanOfOtherDatabases(t *testing.T) {
+	s := site
+	s.Engine, s.Schema, s.DatabaseAccount, s.Missing = PostgreSQL, "public", `o"dd`, []string{"pg_dump", "psql"}
+	s.Sequences = []Sequence{{"jobs", "jobs_id_seq"}, {"posts", "posts_id_seq"}}
+	if _, err := MakePlan(host, s, Choice{Way: Systemd}); err == nil ||
+		!strings.Contains(err.Error(), "need pg_dump, psql") {
+		t.Errorf("without its programs: %v", err)
+	}
+	s.Missing = nil
+	p := planned(t, host, s, Choice{Way: Compose})
+	holds(t, strings.Join(p.Notes, "\n"), "on PostgreSQL a restore", "the image has no pg_dump", "migrate feed")
+	holds(t, s.Grants(), `FOR ROLE "o""dd" IN SCHEMA "public"`, `GRANT UPDATE (status, updated_at) ON "public"."posts"`,
+		`GRANT USAGE ON SEQUENCE "public"."jobs_id_seq"`)
+	if strings.Contains(s.Grants(), "posts_id_seq\" TO") {
+		t.Errorf("numbers are granted of a table into which nothing is inserted:\n%s", s.Grants())
+	}
+
+	s = site
+	s.Engine, s.DatabaseFile, s.RollbackJournal = SQLite, "/srv/data/site.sqlite", true
+	p = planned(t, host, s, Choice{Way: Compose})
+	holds(t, fileOf(t, p, "/etc/cmsjobs/cmsjobs.compose.yaml"), "- '/srv/data:/srv/data'\n")
+	holds(t, strings.Join(p.Notes, "\n"), "/srv/data/site.sqlite gets a write-ahead log", "nothing to grant")
+	holds(t, fileOf(t, planned(t, host, s, Choice{Way: Systemd}), "/etc/systemd/system/cmsjobs.service"),
+		" -/srv/data\n")
+	if s.Grants() != "" {
+		t.Errorf("for SQLite is granted\n%s", s.Grants())
 	}
 }

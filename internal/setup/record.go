@@ -30,6 +30,8 @@ type Record struct {
 	Places []string `json:"places,omitempty"`
 	// Tables says that the cmsjobs_* tables were not there before.
 	Tables bool `json:"tables"`
+	// RollbackJournal says that the CMS's SQLite file had no write-ahead log.
+	RollbackJournal bool `json:"rollback_journal,omitempty"`
 	// Backup is the first backup, Sitemap says that the first map was made.
 	Backup  string `json:"backup,omitempty"`
 	Sitemap bool   `json:"sitemap,omitempty"`

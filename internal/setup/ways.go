@@ -48,8 +48,12 @@ func writable(s Site) []string {
 	if public == "" {
 		public = path.Join(filepath.ToSlash(s.Dir), "public")
 	}
-	return []string{public, path.Join(filepath.ToSlash(s.Dir), "storage"),
+	folders := []string{public, path.Join(filepath.ToSlash(s.Dir), "storage"),
 		path.Join(filepath.ToSlash(s.Dir), "bootstrap/cache")}
+	if s.DatabaseFile != "" { // SQLite writes its journal beside the file
+		folders = append(folders, path.Dir(filepath.ToSlash(s.DatabaseFile)))
+	}
+	return folders
 }
 
 // program is the first program of deploy/cmsjobs.supervisor.conf, filled in.
@@ -88,8 +92,14 @@ func cronLine(p Plan) string {
 }
 
 // composeFile is a service for Docker Compose. The container uses the host's
-// network, so that the addresses in the CMS's .env mean the same there.
+// network, so that the addresses in the CMS's .env mean the same there. For the same
+// reason the folder of a SQLite file has its path of the host.
 func composeFile(p Plan, s Site) string {
+	file := ""
+	if s.DatabaseFile != "" {
+		folder := path.Dir(filepath.ToSlash(s.DatabaseFile))
+		file = "      - " + quoted(folder+":"+folder) + "\n"
+	}
 	return fmt.Sprintf(`# Written by cmsjobs setup; cmsjobs setup --remove takes it away.
 services:
   %s:
@@ -106,42 +116,6 @@ services:
     volumes:
       - %s
       - %s
-`, p.Choice.Name, p.Account.UID, p.Account.GID, quoted(s.Dir+":/cms"), quoted(p.Config+":/etc/cmsjobs/config.yaml:ro"))
-}
-
-// rights are what the service changes in the CMS's tables (docs/operating.md, Least rights).
-var rights = []struct{ table, verbs string }{
-	{"failed_jobs", "INSERT, UPDATE, DELETE"}, {"posts", "UPDATE (status, updated_at)"},
-	{"pages", "UPDATE (status, updated_at)"}, {"media_files", "UPDATE (options, updated_at)"},
-	{"audit_histories", "DELETE"}, {"admin_notifications", "INSERT, DELETE"}, {"cache", "DELETE"},
-	{"cache_locks", "DELETE"},
-}
-
-// Grants are the statements for an account with the least rights; "" for a
-// database that is not MySQL's.
-func (s Site) Grants() string {
-	if !s.MySQL {
-		return ""
-	}
-	there := map[string]bool{}
-	for _, t := range s.Tables {
-		there[t] = true
-	}
-	database := "`" + strings.ReplaceAll(s.Database, "`", "``") + "`"
-	lines := []string{"CREATE USER 'cmsjobs'@'localhost' IDENTIFIED BY 'change-me';",
-		"GRANT SELECT, SHOW VIEW, TRIGGER, EVENT ON " + database + ".* TO 'cmsjobs'@'localhost';",
-		"GRANT INSERT, UPDATE, DELETE ON " + database + ".`" + s.JobsTable + "` TO 'cmsjobs'@'localhost';"}
-	for _, r := range rights {
-		if there[s.Prefix+r.table] {
-			lines = append(lines, fmt.Sprintf("GRANT %s ON %s.`%s` TO 'cmsjobs'@'localhost';", r.verbs, database,
-				s.Prefix+r.table))
-		}
-	}
-	for _, t := range s.Tables {
-		if strings.HasPrefix(t, "cmsjobs_") {
-			lines = append(lines, fmt.Sprintf("GRANT INSERT, UPDATE, DELETE ON %s.`%s` TO 'cmsjobs'@'localhost';",
-				database, t))
-		}
-	}
-	return "  " + strings.Join(lines, "\n  ")
+%s`, p.Choice.Name, p.Account.UID, p.Account.GID, quoted(s.Dir+":/cms"),
+		quoted(p.Config+":/etc/cmsjobs/config.yaml:ro"), file)
 }

@@ -1,0 +1,113 @@
+package cmsjobs_test
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// releaseArchive is an archive as goreleaser makes it, with a program in it that says
+// its version.
+func releaseArchive(t *testing.T, version string) []byte {
+	t.Helper()
+	var archive bytes.Buffer
+	packed := gzip.NewWriter(&archive)
+	w := tar.NewWriter(packed)
+	for name, text := range map[string]string{"LICENSE": "MIT\n",
+		"cmsjobs": "#!/bin/sh\necho cmsjobs " + version + "\n"} {
+		if err := w.WriteHeader(&tar.Header{Name: name, Mode: 0o755, Size: int64(len(text))}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := packed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return archive.Bytes()
+}
+
+// The script installs what checksums.txt says, and nothing else: a program that is there
+// stays whatever goes wrong.
+func TestTheInstallScript(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a script for a Unix shell")
+	}
+	name := func(version string) string {
+		return fmt.Sprintf("cmsjobs_%s_%s_%s.tar.gz", version, runtime.GOOS, runtime.GOARCH)
+	}
+	archive := releaseArchive(t, "9.8.7")
+	line := fmt.Sprintf("%x  %s\n", sha256.Sum256(archive), name("9.8.7"))
+	other := fmt.Sprintf("%x  %s\n", sha256.Sum256(nil), "cmsjobs_9.8.7_plan9_amd64.tar.gz")
+	const different = "is not what checksums.txt says"
+	for what, c := range map[string]struct {
+		sums    string
+		archive []byte
+		base    string // "" is the server of this test
+		words   []string
+		says    string
+		fails   bool
+	}{
+		"a release": {sums: other + line, archive: archive, says: "cmsjobs 9.8.7"},
+		"a version": {sums: line, archive: archive, words: []string{"--version", "v9.8.7"}, says: "cmsjobs 9.8.7"},
+		"another version": {sums: line, archive: archive, words: []string{"--version", "9.8.6"}, fails: true,
+			says: "names no archive for"},
+		"other bytes":     {sums: line, archive: releaseArchive(t, "6.6.6"), fails: true, says: different},
+		"half an archive": {sums: line, archive: archive[:len(archive)/2], fails: true, says: different},
+		"no sum":          {sums: other, archive: archive, fails: true, says: "names no archive for"},
+		"two sums": {sums: line + strings.ReplaceAll(line, "9.8.7", "9.8.8"), archive: archive, fails: true,
+			says: "several archives"},
+		"no archive":     {sums: line, fails: true, says: "cannot be downloaded"},
+		"no https":       {base: "http://192.0.2.1/release", fails: true, says: "no https address"},
+		"no such word":   {words: []string{"--force"}, fails: true, says: "unknown: --force"},
+		"no such folder": {words: []string{"--to", "/nowhere/at/all"}, fails: true, says: "there is no folder"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			files := http.NewServeMux()
+			files.HandleFunc("/checksums.txt", func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, c.sums) })
+			if c.archive != nil {
+				files.HandleFunc("/"+name("9.8.7"), func(w http.ResponseWriter, _ *http.Request) {
+					_, _ = w.Write(c.archive)
+				})
+			}
+			server := httptest.NewServer(files)
+			defer server.Close()
+			base := server.URL
+			if c.base != "" {
+				base = c.base
+			}
+			folder := t.TempDir()
+			program := filepath.Join(folder, "cmsjobs")
+			if err := os.WriteFile(program, []byte("the old one"), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.Command("sh", append([]string{"deploy/install.sh", "--to", folder}, c.words...)...)
+			cmd.Env = append(os.Environ(), "CMSJOBS_BASE_URL="+base, "TMPDIR="+t.TempDir(),
+				"http_proxy=", "HTTP_PROXY=")
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != c.fails || !strings.Contains(string(out), c.says) {
+				t.Errorf("%v\n%s", err, out)
+			}
+			if kept := read(t, program) == "the old one"; kept != c.fails {
+				t.Errorf("the old program is there: %v\n%s", kept, out)
+			}
+			if left, err := os.ReadDir(folder); err != nil || len(left) != 1 {
+				t.Errorf("the folder holds %v, %v", left, err)
+			}
+		})
+	}
+}

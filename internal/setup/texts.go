@@ -1,0 +1,51 @@
+package setup
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+//go:embed vi.yaml
+var vietnamese []byte
+
+// Texts are what setup says in another language, by the English form; nil is English.
+// What the host's programs and the database say stays as it is.
+type Texts map[string]string
+
+// TextsFor are those of the language that an environment asks for, as it does of every
+// program of a host: by the first of LC_ALL, LC_MESSAGES and LANG that is set.
+func TextsFor(environ []string) (Texts, error) {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		for _, variable := range environ {
+			value, is := strings.CutPrefix(variable, name+"=")
+			if !is || value == "" {
+				continue
+			}
+			if language, _, _ := strings.Cut(strings.ReplaceAll(value, ".", "_"), "_"); language != "vi" {
+				return Texts{}, nil
+			}
+			t := Texts{}
+			if err := yaml.Unmarshal(vietnamese, &t); err != nil {
+				return nil, fmt.Errorf("reading the Vietnamese texts: %w", err)
+			}
+			return t, nil
+		}
+	}
+	return Texts{}, nil
+}
+
+func (t Texts) form(english string) string {
+	if other, known := t[english]; known {
+		return other
+	}
+	return english
+}
+
+// Say is fmt.Sprintf in the language of the texts.
+func (t Texts) Say(form string, args ...any) string { return fmt.Sprintf(t.form(form), args...) }
+
+// Errorf is fmt.Errorf in the language of the texts.
+func (t Texts) Errorf(form string, args ...any) error { return fmt.Errorf(t.form(form), args...) }
