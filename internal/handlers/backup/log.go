@@ -103,12 +103,14 @@ const lookAgain = 10 * time.Minute
 // ArchiveLog archives the binary log every Options.LogEvery until ctx ends. One process
 // of all hosts does it at a time. Trouble never ends it.
 func (h *Handler) ArchiveLog(ctx context.Context) error {
-	t := logTurns{Handler: h, archiver: h.newArchiver(), noted: "?"} // what is noted is not known yet
+	t := newLogTurns(h)
 	for ctx.Err() == nil {
 		every := h.c.Options.LogEvery
-		if text := t.possible(ctx); text != "" {
+		var missing *binlog.MissingError
+		switch err := t.turn(ctx); {
+		case errors.As(err, &missing):
 			every = max(every, lookAgain)
-		} else if err := t.turn(ctx); err != nil && ctx.Err() == nil {
+		case err != nil && ctx.Err() == nil:
 			h.c.Logger.WarnContext(ctx, "binary log not archived", "event", "backup.log_failed", "error", err)
 		}
 		timer := time.NewTimer(every)
@@ -129,22 +131,12 @@ type logTurns struct {
 	noted    string
 }
 
-// possible says what a person must change before the log can be archived; "" for nothing.
-func (t *logTurns) possible(ctx context.Context) string {
-	_, err := t.LookAtLog(ctx)
-	var missing *binlog.MissingError
-	if !errors.As(err, &missing) {
-		return "" // the turn says what else is wrong
-	}
-	text := ""
-	if t.c.Options.Log == LogOn {
-		text = missing.What + ": " + missing.Fix
-	}
-	t.note(ctx, text)
-	return missing.What
+func newLogTurns(h *Handler) *logTurns {
+	return &logTurns{Handler: h, archiver: h.newArchiver(), noted: "?"} // what is noted is not known yet
 }
 
-// turn archives what is new, unless another process is at it.
+// turn archives what is new, unless another process is at it. A *binlog.MissingError says
+// what a person must change before anything can be archived.
 func (t *logTurns) turn(ctx context.Context) error {
 	before, err := t.locks.Holder(ctx, logArchive)
 	if err != nil {
@@ -162,23 +154,29 @@ func (t *logTurns) turn(ctx context.Context) error {
 	if !before.Started.Equal(t.last) { // another archived meanwhile
 		t.archiver.Forget()
 	}
-	text := t.archiveOnce(held, t.archiver)
+	text, err := t.archiveOnce(held, t.archiver)
 	if held.Err() != nil {
 		return context.Cause(held)
 	}
 	t.note(ctx, text)
+	var missing *binlog.MissingError
+	if errors.As(err, &missing) {
+		return err
+	}
 	mine, err := t.locks.Holder(ctx, logArchive)
 	t.last = mine.Started
 	return err
 }
 
-// note writes down what is wrong with the archive, for other processes.
+// note writes down what is wrong with the archive, for other processes, and logs it where
+// it is new.
 func (t *logTurns) note(ctx context.Context, text string) {
 	if text == t.noted || ctx.Err() != nil {
 		return
 	}
 	err := t.locks.Forget(ctx, logTrouble)
 	if text != "" {
+		t.c.Logger.WarnContext(ctx, "binary log not archived", "event", "backup.log_failed", "error", text)
 		err = t.locks.Note(ctx, logTrouble, fmt.Sprintf("%.180s", text))
 	}
 	if err == nil {
@@ -187,20 +185,17 @@ func (t *logTurns) note(ctx context.Context, text string) {
 }
 
 // archiveOnce archives what is new, and says what a person should do about; "" for
-// nothing.
-func (h *Handler) archiveOnce(ctx context.Context, a *binlog.Archiver) string {
+// nothing. An error says why nothing was archived.
+func (h *Handler) archiveOnce(ctx context.Context, a *binlog.Archiver) (trouble string, err error) {
 	report, err := a.Pass(ctx)
 	var missing *binlog.MissingError
 	switch {
 	case errors.As(err, &missing) && h.c.Options.Log == LogAuto:
-		return ""
+		return "", err
 	case errors.As(err, &missing):
-		return missing.What + ": " + missing.Fix
+		return missing.What + ": " + missing.Fix, err
 	case err != nil:
-		if ctx.Err() == nil {
-			h.c.Logger.WarnContext(ctx, "binary log not archived", "event", "backup.log_failed", "error", err)
-		}
-		return err.Error()
+		return err.Error(), err
 	}
 	var found []string
 	for name, p := range report.Places {
@@ -217,7 +212,7 @@ func (h *Handler) archiveOnce(ctx context.Context, a *binlog.Archiver) string {
 		}
 	}
 	slices.Sort(found)
-	return strings.Join(found, "; ")
+	return strings.Join(found, "; "), nil
 }
 
 // LogTrouble says what keeps the log from being archived; "" for nothing. It is cheap.
@@ -279,7 +274,8 @@ func (h *Handler) FindMoment(ctx context.Context, at time.Time, destination stri
 	if at.After(now) {
 		return q, fmt.Errorf("%w: %s is not yet", ErrNoMoment, at.Format(time.DateTime))
 	}
-	fresh := h.archiveOnce(ctx, h.newArchiver())
+	trouble, err := h.archiveOnce(ctx, h.newArchiver())
+	fresh := err == nil && trouble == ""
 	all, err := h.List(ctx, destination)
 	if err != nil {
 		return q, err
@@ -294,7 +290,7 @@ func (h *Handler) FindMoment(ctx context.Context, at time.Time, destination stri
 		if err != nil {
 			return q, err
 		}
-		if reason := short(chain, at, fresh == ""); reason != "" {
+		if reason := short(chain, at, fresh); reason != "" {
 			reasons = append(reasons, fmt.Sprintf("from %s at %s: %s", b.ID, b.Destination, reason))
 			continue
 		}

@@ -184,8 +184,8 @@ func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
 		made = append(made, b)
 		s.MustExec(fmt.Sprintf("INSERT INTO posts VALUES (%d, 'x', 'y')", 5000+i))
 		s.MustExec("FLUSH BINARY LOGS")
-		if text := h.archiveOnce(t.Context(), a); text != "" {
-			t.Fatal(text)
+		if text, err := h.archiveOnce(t.Context(), a); text != "" || err != nil {
+			t.Fatal(text, err)
 		}
 		s.second(t) // files are known by the second
 	}
