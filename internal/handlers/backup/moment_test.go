@@ -218,12 +218,34 @@ func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
 	if after := reach(); after.Bytes >= whole.Bytes || !after.Windows[0].From.Equal(made[2].Log.Snapshot) || len(all) != 4 {
 		t.Errorf("%+v, before %+v", after, whole)
 	}
+	testLogWithinTheLimit(t, h, made, reach)
 	if err := h.pruneLog(t.Context(), "local", nil); err != nil {
 		t.Fatal(err)
 	}
 	if after := reach(); len(after.Windows) == 0 {
 		t.Error("without a backup that is known, the log was removed")
 	}
+}
+
+// What all may take at a place is for the backups first. The log has the rest, but that of
+// the newest backup stays.
+func testLogWithinTheLimit(t *testing.T, h *Handler, made []catalog.Stored, reach func() binlog.Reach) {
+	t.Helper()
+	fits := reach().Bytes + made[2].Size + made[3].Size
+	for _, c := range []struct {
+		most int64
+		from catalog.Stored
+	}{{fits, made[2]}, {fits - 1, made[3]}, {1, made[3]}} {
+		h.c.Options.MaxBytes = c.most
+		if err := h.pruneLog(t.Context(), "local", []catalog.Stored{made[3], made[2]}); err != nil {
+			t.Fatal(err)
+		}
+		after := reach()
+		if len(after.Windows) != 1 || after.Missing != "" || !after.Windows[0].From.Equal(c.from.Log.Snapshot) {
+			t.Errorf("of %d bytes: %+v", c.most, after)
+		}
+	}
+	h.c.Options.MaxBytes = 0
 }
 
 func databaseName(t *testing.T, dsn string) string {
