@@ -114,14 +114,7 @@ func TestNoMomentBehindALogThatCannotBeRead(t *testing.T) {
 	}
 	s.MustExec("INSERT INTO posts VALUES (1000, 'later', 'x')")
 	at := s.second(t)
-	s.MustExec("CREATE USER nobody@localhost IDENTIFIED BY 'x'")
-	s.MustExec("CREATE USER nobody@'%' IDENTIFIED BY 'x'")
-	c, err := mysql.ParseDSN(s.DSN)
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.User, c.Passwd, c.DBName = "nobody", "x", ""
-	s.c.LogDSN = c.FormatDSN()
+	s.c.LogDSN = s.account(t, "nobody", jobstest.MariaDB)
 	if _, err := s.handler(t).FindMoment(t.Context(), at, ""); !errors.Is(err, ErrNoMoment) ||
 		!strings.Contains(err.Error(), "cannot be read now") {
 		t.Errorf("a moment that is not archived: %v", err)
@@ -129,4 +122,40 @@ func TestNoMomentBehindALogThatCannotBeRead(t *testing.T) {
 	if _, err := h.FindMoment(t.Context(), at, ""); err != nil {
 		t.Error(err)
 	}
+}
+
+// The right that a restore to a moment needs is asked for before somebody is in need.
+func TestTheRightToReplayIsKnownBefore(t *testing.T) {
+	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
+		right := "REPLICATION_APPLIER"
+		if engine == jobstest.MariaDB {
+			right = "BINLOG REPLAY"
+		}
+		s := newLoggedSite(t, engine)
+		s.c.DSN = s.account(t, "restorer", engine)
+		h := s.handler(t)
+		var missing *binlog.MissingError
+		if err := h.RightToReplay(t.Context()); !errors.As(err, &missing) || !strings.Contains(missing.Fix, right) {
+			t.Errorf("without the right: %v", err)
+		}
+		s.MustExec("GRANT " + right + " ON *.* TO restorer@'%'")
+		if err := h.RightToReplay(t.Context()); err != nil {
+			t.Errorf("with the right: %v", err)
+		}
+	})
+}
+
+// account makes an account without rights of the whole server, and is its DSN.
+func (s *site) account(t *testing.T, name string, engine jobstest.Engine) string {
+	t.Helper()
+	s.MustExec("CREATE USER " + name + "@'%' IDENTIFIED BY 'x'")
+	if engine == jobstest.MariaDB { // where a nameless account may be more specific
+		s.MustExec("DROP USER IF EXISTS ''@localhost")
+	}
+	c, err := mysql.ParseDSN(s.DSN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.User, c.Passwd, c.DBName = name, "x", ""
+	return c.FormatDSN()
 }

@@ -76,6 +76,10 @@ func (h *Handler) verifiedBase(b catalog.Stored) bool {
 	return b.Status == manifest.Complete && (state == retention.Verified || state == retention.Pending)
 }
 
+// RightToReplay says why a moment cannot be restored on the site's server: a
+// *binlog.MissingError where the account lacks the right.
+func (h *Handler) RightToReplay(ctx context.Context) error { return binlog.RightToReplay(ctx, h.c.DSN) }
+
 // short says why a chain does not reach a moment. Behind its end nothing was written, if
 // the log was archived to now and nothing is missing.
 func short(c binlog.Chain, at time.Time, fresh bool) string {
