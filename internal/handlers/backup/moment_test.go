@@ -16,6 +16,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
 )
 
 // newLoggedSite is a site on a server that writes a binary log, by the real clock.
@@ -255,4 +257,53 @@ func databaseName(t *testing.T, dsn string) string {
 		t.Fatal(err)
 	}
 	return strings.ToUpper(c.DBName)
+}
+
+// A bucket and a host that is reached by SFTP hold all that a restore to a moment needs:
+// the log of the server cannot be read any more.
+func TestAMomentFromAnotherHost(t *testing.T) {
+	s := newLoggedSite(t, jobstest.MariaDB)
+	bucket, ssh := storagetest.New(t), storagetest.StartSSH(t)
+	inBucket, err := storage.NewS3(storage.S3Config{Bucket: bucket.Name, Prefix: "site", Endpoint: bucket.URL,
+		PathStyle: true, AccessKey: storagetest.Key, SecretKey: storagetest.Secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bySFTP, err := storage.NewSFTP(storage.SFTPOptions{Host: ssh.Host, Port: ssh.Port, User: ssh.User,
+		KeyFile: ssh.KeyFile, HostKey: ssh.Fingerprint, Dir: ssh.Dir + "/site"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bySFTP.Close() })
+	s.c.Destinations = map[string]storage.Store{"s3": inBucket, "sftp": bySFTP}
+	h := s.handler(t)
+	s.backup(t, h)
+	archive := func() {
+		t.Helper()
+		if text, err := h.archiveOnce(t.Context(), h.newArchiver()); text != "" || err != nil {
+			t.Fatal(text, err)
+		}
+	}
+	archive()
+	s.MustExec("UPDATE posts SET title = 'changed' WHERE id < 100")
+	s.MustExec("FLUSH BINARY LOGS")
+	s.MustExec("INSERT INTO posts VALUES (1000, 'later', 'x')")
+	want := s.rows(t, s.DSN, "posts")
+	at := s.second(t)
+	s.second(t) // the archive must end behind the moment
+	s.MustExec("DELETE FROM posts")
+	archive()
+	s.c.LogDSN = s.account(t, "nobody", jobstest.MariaDB)
+	for name, store := range s.c.Destinations {
+		s.c.Destinations = map[string]storage.Store{name: store}
+		h := s.handler(t)
+		into, err := h.IntoNamed("from_" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moment(t, h, at, into)
+		if got := s.rows(t, into, "posts"); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("from %s: %v, want %v", name, got, want)
+		}
+	}
 }
