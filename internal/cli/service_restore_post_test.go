@@ -6,8 +6,10 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jmoiron/sqlx"
@@ -118,4 +120,65 @@ func mysqlURL(t *testing.T, dsn string) string {
 		u.User = url.User(c.User)
 	}
 	return u.String()
+}
+
+// TestTheDatabaseOfAnySecondByTheCommandLine archives with the running service, and
+// restores a second before an accident into a new database as a shell would.
+func TestTheDatabaseOfAnySecondByTheCommandLine(t *testing.T) {
+	server := jobstest.Own(t, jobstest.MariaDB, "--log-bin=log", "--server-id=1", "--binlog-format=ROW",
+		"--sync-binlog=0")
+	root := sqlx.NewDb(server.RootMySQL(t), "mysql")
+	root.MustExec("CREATE DATABASE site CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci")
+	dir, dsn := filepath.Join(t.TempDir(), "site"), "--dsn="+mysqlURL(t, server.MySQLDSN("site"))
+	want(t, call(t, nil, dsn, "demo", "--seed-only", "--dir", dir), 0)
+	s := startService(t, "schedule: {enabled: false}\nbackup: {verify: read, free_space: 1MiB, log: 'on', log_every: 5s}\n",
+		"--cms="+dir)
+	s.command("backup", "create", "--only-database")
+	var reach struct {
+		Items []struct{ Destination string }
+	}
+	reader, late := bearer(s.token("read")), time.Now().Add(time.Minute)
+	for ; len(reach.Items) == 0 && time.Now().Before(late); time.Sleep(50 * time.Millisecond) {
+		s.ask(200, "GET", "/api/v1/backups/moments", "", reader, &reach)
+	}
+	if len(reach.Items) != 1 || reach.Items[0].Destination != "local" {
+		t.Fatalf("the service archives nothing: %+v", reach)
+	}
+	second := func() (unix int64) {
+		t.Helper()
+		for begun := int64(0); unix == begun || begun == 0; {
+			if begun == 0 {
+				begun = unix
+			}
+			if err := root.Get(&unix, "SELECT UNIX_TIMESTAMP()"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return unix - 1
+	}
+	root.MustExec("UPDATE site.posts SET name = 'the last good title' WHERE id = 12")
+	at := time.Unix(second(), 0).UTC().Format(time.RFC3339)
+	root.MustExec("DROP TABLE site.posts")
+
+	command := func(more ...string) result {
+		t.Helper()
+		return call(t, nil, append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "backup.verify=read",
+			"backup", "restore", "--at", at, "--into", "found_again"}, more...)...)
+	}
+	plan := command("--dry-run")
+	want(t, plan, 0, "into found_again", "Transactions: ", "To do it: --confirm ")
+	word := regexp.MustCompile(`--confirm (\S+)`).FindStringSubmatch(plan.out)[1]
+	want(t, command(), 2, "nothing was changed", word)
+	want(t, command("--confirm", "another"), 1, "not confirmed")
+	var title string
+	if err := root.Get(&title, "SELECT name FROM found_again.posts WHERE id = 12"); err == nil {
+		t.Fatal("without the word the database was made")
+	}
+	want(t, command("--confirm", word), 0, "found_again")
+	if err := root.Get(&title, "SELECT name FROM found_again.posts WHERE id = 12"); err != nil ||
+		title != "the last good title" {
+		t.Errorf("the post is %q, %v", title, err)
+	}
+	want(t, command("--confirm", word), 1, "exists")
+	want(t, call(t, nil, "--cms", dir, "backup", "moments"), 0, "local")
 }

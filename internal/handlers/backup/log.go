@@ -9,16 +9,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-sql-driver/mysql"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/binlog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/botble"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
-	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -39,9 +35,6 @@ const (
 	logArchive = "log-archive"
 	logTrouble = "log-trouble"
 )
-
-// ErrNoMoment says that a moment cannot be restored.
-var ErrNoMoment = errors.New("that moment cannot be restored")
 
 // HasLog says whether the site's database can have a log that is archived.
 func (h *Handler) HasLog() bool {
@@ -103,12 +96,14 @@ const lookAgain = 10 * time.Minute
 // ArchiveLog archives the binary log every Options.LogEvery until ctx ends. One process
 // of all hosts does it at a time. Trouble never ends it.
 func (h *Handler) ArchiveLog(ctx context.Context) error {
-	t := logTurns{Handler: h, archiver: h.newArchiver(), noted: "?"} // what is noted is not known yet
+	t := newLogTurns(h)
 	for ctx.Err() == nil {
 		every := h.c.Options.LogEvery
-		if text := t.possible(ctx); text != "" {
+		var missing *binlog.MissingError
+		switch err := t.turn(ctx); {
+		case errors.As(err, &missing):
 			every = max(every, lookAgain)
-		} else if err := t.turn(ctx); err != nil && ctx.Err() == nil {
+		case err != nil && ctx.Err() == nil:
 			h.c.Logger.WarnContext(ctx, "binary log not archived", "event", "backup.log_failed", "error", err)
 		}
 		timer := time.NewTimer(every)
@@ -129,22 +124,12 @@ type logTurns struct {
 	noted    string
 }
 
-// possible says what a person must change before the log can be archived; "" for nothing.
-func (t *logTurns) possible(ctx context.Context) string {
-	_, err := t.LookAtLog(ctx)
-	var missing *binlog.MissingError
-	if !errors.As(err, &missing) {
-		return "" // the turn says what else is wrong
-	}
-	text := ""
-	if t.c.Options.Log == LogOn {
-		text = missing.What + ": " + missing.Fix
-	}
-	t.note(ctx, text)
-	return missing.What
+func newLogTurns(h *Handler) *logTurns {
+	return &logTurns{Handler: h, archiver: h.newArchiver(), noted: "?"} // what is noted is not known yet
 }
 
-// turn archives what is new, unless another process is at it.
+// turn archives what is new, unless another process is at it. A *binlog.MissingError says
+// what a person must change before anything can be archived.
 func (t *logTurns) turn(ctx context.Context) error {
 	before, err := t.locks.Holder(ctx, logArchive)
 	if err != nil {
@@ -162,23 +147,29 @@ func (t *logTurns) turn(ctx context.Context) error {
 	if !before.Started.Equal(t.last) { // another archived meanwhile
 		t.archiver.Forget()
 	}
-	text := t.archiveOnce(held, t.archiver)
+	text, err := t.archiveOnce(held, t.archiver)
 	if held.Err() != nil {
 		return context.Cause(held)
 	}
 	t.note(ctx, text)
+	var missing *binlog.MissingError
+	if errors.As(err, &missing) {
+		return err
+	}
 	mine, err := t.locks.Holder(ctx, logArchive)
 	t.last = mine.Started
 	return err
 }
 
-// note writes down what is wrong with the archive, for other processes.
+// note writes down what is wrong with the archive, for other processes, and logs it where
+// it is new.
 func (t *logTurns) note(ctx context.Context, text string) {
 	if text == t.noted || ctx.Err() != nil {
 		return
 	}
 	err := t.locks.Forget(ctx, logTrouble)
 	if text != "" {
+		t.c.Logger.WarnContext(ctx, "binary log not archived", "event", "backup.log_failed", "error", text)
 		err = t.locks.Note(ctx, logTrouble, fmt.Sprintf("%.180s", text))
 	}
 	if err == nil {
@@ -187,20 +178,17 @@ func (t *logTurns) note(ctx context.Context, text string) {
 }
 
 // archiveOnce archives what is new, and says what a person should do about; "" for
-// nothing.
-func (h *Handler) archiveOnce(ctx context.Context, a *binlog.Archiver) string {
+// nothing. An error says why nothing was archived.
+func (h *Handler) archiveOnce(ctx context.Context, a *binlog.Archiver) (trouble string, err error) {
 	report, err := a.Pass(ctx)
 	var missing *binlog.MissingError
 	switch {
 	case errors.As(err, &missing) && h.c.Options.Log == LogAuto:
-		return ""
+		return "", err
 	case errors.As(err, &missing):
-		return missing.What + ": " + missing.Fix
+		return missing.What + ": " + missing.Fix, err
 	case err != nil:
-		if ctx.Err() == nil {
-			h.c.Logger.WarnContext(ctx, "binary log not archived", "event", "backup.log_failed", "error", err)
-		}
-		return err.Error()
+		return err.Error(), err
 	}
 	var found []string
 	for name, p := range report.Places {
@@ -217,7 +205,7 @@ func (h *Handler) archiveOnce(ctx context.Context, a *binlog.Archiver) string {
 		}
 	}
 	slices.Sort(found)
-	return strings.Join(found, "; ")
+	return strings.Join(found, "; "), nil
 }
 
 // LogTrouble says what keeps the log from being archived; "" for nothing. It is cheap.
@@ -260,7 +248,11 @@ func (h *Handler) pruneLog(ctx context.Context, destination string, kept []catal
 	if !has {
 		return nil
 	}
-	n, err := binlog.Prune(ctx, place, basesOf(kept))
+	limit, err := h.logLimit(ctx, destination, kept)
+	if err != nil {
+		return err
+	}
+	n, err := binlog.Prune(ctx, place, basesOf(kept), limit)
 	if n > 0 {
 		h.c.Logger.InfoContext(ctx, "archived log pruned", "event", "backup.log_pruned", "destination", destination,
 			"segments", n)
@@ -268,81 +260,17 @@ func (h *Handler) pruneLog(ctx context.Context, destination string, kept []catal
 	return err
 }
 
-// FindMoment chooses the backup and the log that lead to a moment: of a destination, or
-// of any. What the server wrote until now is archived first, where it answers.
-func (h *Handler) FindMoment(ctx context.Context, at time.Time, destination string) (restore.MomentRequest, error) {
-	q := restore.MomentRequest{At: at, Emptied: h.emptied}
-	if database.Of(h.c.Site.DB).Name != database.MySQL {
-		return q, fmt.Errorf("%w: only MySQL and MariaDB write a log that is archived; restore a backup", ErrNoMoment)
+// logLimit is what the backups that stay leave of what all may take at a destination. The
+// log behind the newest one that may be restored stays all the same. nil is no limit.
+func (h *Handler) logLimit(ctx context.Context, destination string, kept []catalog.Stored) (*binlog.Limit, error) {
+	most := h.c.Options.limitsOf(destination).MaxBytes
+	newest := slices.IndexFunc(kept, func(b catalog.Stored) bool { return h.verifiedBase(b) })
+	if most <= 0 || newest < 0 {
+		return nil, nil
 	}
-	now := h.c.Now()
-	if at.After(now) {
-		return q, fmt.Errorf("%w: %s is not yet", ErrNoMoment, at.Format(time.DateTime))
+	used, err := h.inRepository(ctx, destination)
+	for _, b := range kept {
+		used += b.Size
 	}
-	fresh := h.archiveOnce(ctx, h.newArchiver())
-	all, err := h.List(ctx, destination)
-	if err != nil {
-		return q, err
-	}
-	reasons := []string{}
-	for _, b := range all { // newest first
-		if !startsLog(b) || b.Safety || b.Log.Snapshot.Unix() > at.Unix() || !h.verifiedBase(b) {
-			continue
-		}
-		place := h.logPlaces()[b.Destination]
-		chain, err := binlog.ChainOf(ctx, place, binlog.Base{Position: b.Log.LogPosition, Snapshot: b.Log.Snapshot})
-		if err != nil {
-			return q, err
-		}
-		if reason := short(chain, at, fresh == ""); reason != "" {
-			reasons = append(reasons, fmt.Sprintf("from %s at %s: %s", b.ID, b.Destination, reason))
-			continue
-		}
-		signer, err := h.Signer(ctx)
-		if err != nil {
-			return q, err
-		}
-		q.Chain, q.Log = chain, &binlog.Reader{Store: place, Identities: h.c.Options.Identities, Signer: signer,
-			Dir: h.c.StageDir}
-		q.Backup, err = h.Full(ctx, b)
-		return q, err
-	}
-	if len(reasons) == 0 {
-		reasons = append(reasons, "no verified backup of the database from before it knows its position in the log")
-	}
-	return q, fmt.Errorf("%w: %s", ErrNoMoment, strings.Join(reasons[:min(len(reasons), 3)], "; "))
-}
-
-// verifiedBase says whether a backup was read back and found good, or none ever is.
-func (h *Handler) verifiedBase(b catalog.Stored) bool {
-	state := h.State(b)
-	return b.Status == manifest.Complete && (state == retention.Verified || state == retention.Pending)
-}
-
-// short says why a chain does not reach a moment. Behind its end nothing was written, if
-// the log was archived to now and nothing is missing.
-func short(c binlog.Chain, at time.Time, fresh bool) string {
-	switch {
-	case c.Until.Unix() > at.Unix():
-		return ""
-	case c.Missing != "":
-		return c.Missing
-	case !fresh:
-		return fmt.Sprintf("the archive ends at %s UTC, and the server's log cannot be read now",
-			c.Until.UTC().Format(time.DateTime))
-	}
-	return ""
-}
-
-// IntoNamed is the DSN of a database of a name on the site's server.
-func (h *Handler) IntoNamed(name string) (string, error) {
-	c, err := mysql.ParseDSN(h.c.DSN)
-	if err != nil {
-		return "", errors.New("the DSN of the site's database cannot be read")
-	}
-	if strings.EqualFold(c.DBName, name) {
-		return "", fmt.Errorf("%s is the site's own database: leave --into out to restore the site", name)
-	}
-	c.DBName = name
-	return c.FormatDSN(), nil
+	return &binlog.Limit{Bytes: most - used, Stays: basesOf(kept[newest : newest+1])[0]}, err
 }

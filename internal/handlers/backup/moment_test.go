@@ -16,6 +16,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
+	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
 )
 
 // newLoggedSite is a site on a server that writes a binary log, by the real clock.
@@ -184,8 +186,8 @@ func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
 		made = append(made, b)
 		s.MustExec(fmt.Sprintf("INSERT INTO posts VALUES (%d, 'x', 'y')", 5000+i))
 		s.MustExec("FLUSH BINARY LOGS")
-		if text := h.archiveOnce(t.Context(), a); text != "" {
-			t.Fatal(text)
+		if text, err := h.archiveOnce(t.Context(), a); text != "" || err != nil {
+			t.Fatal(text, err)
 		}
 		s.second(t) // files are known by the second
 	}
@@ -218,12 +220,34 @@ func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
 	if after := reach(); after.Bytes >= whole.Bytes || !after.Windows[0].From.Equal(made[2].Log.Snapshot) || len(all) != 4 {
 		t.Errorf("%+v, before %+v", after, whole)
 	}
+	testLogWithinTheLimit(t, h, made, reach)
 	if err := h.pruneLog(t.Context(), "local", nil); err != nil {
 		t.Fatal(err)
 	}
 	if after := reach(); len(after.Windows) == 0 {
 		t.Error("without a backup that is known, the log was removed")
 	}
+}
+
+// What all may take at a place is for the backups first. The log has the rest, but that of
+// the newest backup stays.
+func testLogWithinTheLimit(t *testing.T, h *Handler, made []catalog.Stored, reach func() binlog.Reach) {
+	t.Helper()
+	fits := reach().Bytes + made[2].Size + made[3].Size
+	for _, c := range []struct {
+		most int64
+		from catalog.Stored
+	}{{fits, made[2]}, {fits - 1, made[3]}, {1, made[3]}} {
+		h.c.Options.MaxBytes = c.most
+		if err := h.pruneLog(t.Context(), "local", []catalog.Stored{made[3], made[2]}); err != nil {
+			t.Fatal(err)
+		}
+		after := reach()
+		if len(after.Windows) != 1 || after.Missing != "" || !after.Windows[0].From.Equal(c.from.Log.Snapshot) {
+			t.Errorf("of %d bytes: %+v", c.most, after)
+		}
+	}
+	h.c.Options.MaxBytes = 0
 }
 
 func databaseName(t *testing.T, dsn string) string {
@@ -233,4 +257,53 @@ func databaseName(t *testing.T, dsn string) string {
 		t.Fatal(err)
 	}
 	return strings.ToUpper(c.DBName)
+}
+
+// A bucket and a host that is reached by SFTP hold all that a restore to a moment needs:
+// the log of the server cannot be read any more.
+func TestAMomentFromAnotherHost(t *testing.T) {
+	s := newLoggedSite(t, jobstest.MariaDB)
+	bucket, ssh := storagetest.New(t), storagetest.StartSSH(t)
+	inBucket, err := storage.NewS3(storage.S3Config{Bucket: bucket.Name, Prefix: "site", Endpoint: bucket.URL,
+		PathStyle: true, AccessKey: storagetest.Key, SecretKey: storagetest.Secret})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bySFTP, err := storage.NewSFTP(storage.SFTPOptions{Host: ssh.Host, Port: ssh.Port, User: ssh.User,
+		KeyFile: ssh.KeyFile, HostKey: ssh.Fingerprint, Dir: ssh.Dir + "/site"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { bySFTP.Close() })
+	s.c.Destinations = map[string]storage.Store{"s3": inBucket, "sftp": bySFTP}
+	h := s.handler(t)
+	s.backup(t, h)
+	archive := func() {
+		t.Helper()
+		if text, err := h.archiveOnce(t.Context(), h.newArchiver()); text != "" || err != nil {
+			t.Fatal(text, err)
+		}
+	}
+	archive()
+	s.MustExec("UPDATE posts SET title = 'changed' WHERE id < 100")
+	s.MustExec("FLUSH BINARY LOGS")
+	s.MustExec("INSERT INTO posts VALUES (1000, 'later', 'x')")
+	want := s.rows(t, s.DSN, "posts")
+	at := s.second(t)
+	s.second(t) // the archive must end behind the moment
+	s.MustExec("DELETE FROM posts")
+	archive()
+	s.c.LogDSN = s.account(t, "nobody", jobstest.MariaDB)
+	for name, store := range s.c.Destinations {
+		s.c.Destinations = map[string]storage.Store{name: store}
+		h := s.handler(t)
+		into, err := h.IntoNamed("from_" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		moment(t, h, at, into)
+		if got := s.rows(t, into, "posts"); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("from %s: %v, want %v", name, got, want)
+		}
+	}
 }

@@ -38,9 +38,7 @@ func ChainOf(ctx context.Context, place storage.Store, b Base) (Chain, error) {
 
 func reach(all []Segment, bases []Base) Reach {
 	var r Reach
-	for _, s := range all {
-		r.Bytes += s.Size
-	}
+	r.Bytes = size(all)
 	bases = slices.SortedFunc(slices.Values(bases), func(a, b Base) int { return a.Snapshot.Compare(b.Snapshot) })
 	for _, b := range bases {
 		c := chainFrom(all, b.Position, b.Snapshot)
@@ -65,14 +63,25 @@ func reach(all []Segment, bases []Base) Reach {
 	return r
 }
 
+// Limit bounds what the archived log may take at a place.
+type Limit struct {
+	Bytes int64
+	// Stays is the base whose log stays whatever it takes, with that of the later ones.
+	Stays Base
+}
+
 // Prune removes the segments that none of the kept backups needs, and says how many.
-func Prune(ctx context.Context, place storage.Store, kept []Base) (n int, err error) {
+// Where the others take more than a limit, the moments after the oldest backups go.
+func Prune(ctx context.Context, place storage.Store, kept []Base, limit *Limit) (n int, err error) {
 	if len(kept) == 0 {
 		return 0, nil
 	}
 	all, err := list(ctx, place)
 	if err != nil {
 		return 0, err
+	}
+	if limit != nil {
+		kept = limit.fitting(all, kept)
 	}
 	for _, s := range unneeded(all, kept) {
 		if err := place.Delete(ctx, s.key()); err != nil {
@@ -81,4 +90,22 @@ func Prune(ctx context.Context, place storage.Store, kept []Base) (n int, err er
 		n++
 	}
 	return n, nil
+}
+
+// fitting leaves out the oldest bases, until the log of the others takes no more than the
+// limit.
+func (l *Limit) fitting(all []Segment, kept []Base) []Base {
+	kept = slices.SortedFunc(slices.Values(kept), func(a, b Base) int { return a.Snapshot.Compare(b.Snapshot) })
+	whole := size(all)
+	for len(kept) > 1 && kept[0].Snapshot.Before(l.Stays.Snapshot) && whole-size(unneeded(all, kept)) > l.Bytes {
+		kept = kept[1:]
+	}
+	return kept
+}
+
+func size(all []Segment) (bytes int64) {
+	for _, s := range all {
+		bytes += s.Size
+	}
+	return bytes
 }

@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 
 	"filippo.io/age"
 	"github.com/klauspost/compress/zstd"
@@ -43,14 +42,11 @@ func (r *Reader) open(ctx context.Context, s Segment) (plain io.ReadSeeker, clos
 		return nil, nil, fmt.Errorf("reading the archived log: %w", err)
 	}
 	defer body.Close()
-	f, err := os.CreateTemp(r.Dir, "cmsjobs-binlog-*")
+	f, err := temporaryFile(r.Dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	closeIt = func() {
-		_ = f.Close()
-		_ = os.Remove(f.Name())
-	}
+	closeIt = func() { removeFile(f) }
 	if err = r.unpack(body, s, f); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}

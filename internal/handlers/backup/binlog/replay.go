@@ -396,6 +396,29 @@ func (r *Reader) MayReplay(ctx context.Context, c Chain, dsn, version string) er
 	})
 }
 
+// RightToReplay says why the account of a DSN may not replay any log: a *MissingError where
+// it lacks the right. It changes nothing.
+func RightToReplay(ctx context.Context, dsn string) error {
+	pool, _, err := dump.Connect(dsn)
+	if err != nil {
+		return err
+	}
+	defer pool.Close()
+	var version string
+	if err := pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
+		return fmt.Errorf("asking the server for its version: %w", err)
+	}
+	_, err = pool.ExecContext(ctx, "BINLOG ''") // the right is asked for before the text is read
+	var refused *mysql.MySQLError
+	switch {
+	case !errors.As(err, &refused):
+		return fmt.Errorf("asking whether the account may replay the log: %w", err)
+	case refused.Number == privilegeDenied:
+		return NoRightToReplay(version)
+	}
+	return nil
+}
+
 // NoRightToReplay says which right the account lacks.
 func NoRightToReplay(version string) error {
 	right := "REPLICATION_APPLIER"

@@ -124,7 +124,7 @@ type writing struct {
 
 func newWriting(dir string, s Segment, recipients []age.Recipient) (w *writing, err error) {
 	w = &writing{Segment: s, sum: sha256.New()}
-	if w.f, err = os.CreateTemp(dir, "cmsjobs-binlog-*"); err != nil { // made 0600
+	if w.f, err = temporaryFile(dir); err != nil {
 		return nil, err
 	}
 	defer func() {
@@ -176,11 +176,23 @@ func (w *writing) finish(signer manifest.Signer) error {
 	return err
 }
 
-// remove removes the temporary file; that it fails costs space only.
-func (w *writing) remove() {
-	_ = w.f.Close()
-	_ = os.Remove(w.f.Name())
+// temporaryFile makes a file that nobody else may read, and takes its name away: it is
+// gone with the process, however that ends. Windows keeps the name until removeFile.
+func temporaryFile(dir string) (*os.File, error) {
+	f, err := os.CreateTemp(dir, "cmsjobs-binlog-*")
+	if err == nil {
+		_ = os.Remove(f.Name())
+	}
+	return f, err
 }
+
+// removeFile removes a temporary file; that it fails costs space only.
+func removeFile(f *os.File) {
+	_ = f.Close()
+	_ = os.Remove(f.Name())
+}
+
+func (w *writing) remove() { removeFile(w.f) }
 
 // The signature of a segment follows its bytes as a frame that zstd skips, so that any
 // zstd unpacks it: the key, and its signature of the segment's name and content.
