@@ -162,11 +162,11 @@ func (r *Services) PruneTo(ctx context.Context, path string, before time.Time, r
 func (c cleaned) Summary() (s phrase.Summary) {
 	args := []any{c.Runs, c.Ticks, c.Failed, c.Orders, c.Workers, c.Stuck}
 	if c.DryRun {
-		s.Say("Would remove %s old {run|runs}, %s old {tick|ticks}, %s old failed {job|jobs}, %s {order|orders} and %s "+
-			"dead {worker|workers}, and release %s stuck {job|jobs}.", args...)
+		s.Say("Would remove %s old {run|runs}, %s old {tick|ticks}, %s old failed {job|jobs}, %s {order|orders} and "+
+			"%s dead {worker|workers}, and release %s stuck {job|jobs}.", args...)
 	} else {
-		s.Say("Removed %s old {run|runs}, %s old {tick|ticks}, %s old failed {job|jobs}, %s {order|orders} and %s dead "+
-			"{worker|workers}; released %s stuck {job|jobs}.", args...)
+		s.Say("Removed %s old {run|runs}, %s old {tick|ticks}, %s old failed {job|jobs}, %s {order|orders} and %s "+
+			"dead {worker|workers}; released %s stuck {job|jobs}.", args...)
 	}
 	if c.Export != "" {
 		s.Say("The failed jobs were written to %s before.", c.Export)

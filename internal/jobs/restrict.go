@@ -131,7 +131,8 @@ func summaryOf[R Summarizer](data json.RawMessage) (phrase.Summary, error) {
 	}
 	var keys map[string]json.RawMessage
 	var s phrase.Summary
-	if json.Unmarshal(data, &keys) == nil && json.Unmarshal(data, &ours) == nil && len(keys) == 1 && ours.Skipped != "" {
+	if json.Unmarshal(data, &keys) == nil && json.Unmarshal(data, &ours) == nil && len(keys) == 1 &&
+		ours.Skipped != "" {
 		s.Say("It did not run: %s.", ours.Skipped)
 		return s, nil
 	}

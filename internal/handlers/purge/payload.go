@@ -113,8 +113,8 @@ func (r Result) Summary() (s phrase.Summary) {
 	phrase.Count(&s, failed, "%s {cache|caches} failed.")
 	phrase.Count(&s, len(r.Refused), "%s {address that is|addresses that are} not the site's {was|were} left out.")
 	if w := r.Warm; w != nil {
-		s.Say("Of %s {page|pages} that {was|were} asked for to fill the caches again, %s came, %s {is|are} gone and %s "+
-			"failed.", w.Asked, w.Found, w.Gone, w.Failed)
+		s.Say("Of %s {page|pages} that {was|were} asked for to fill the caches again, %s came, %s {is|are} gone and "+
+			"%s failed.", w.Asked, w.Found, w.Gone, w.Failed)
 		phrase.Count(&s, w.Left, "%s {page was|pages were} not asked for: the limit or the time was reached.")
 		phrase.Lines(&s, phrase.Columns("Page that failed"), w.Examples)
 	}

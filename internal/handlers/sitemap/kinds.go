@@ -123,7 +123,8 @@ func (r Result) Summary() (s phrase.Summary) {
 		s.Say("No map was written: %s.", r.Unchanged)
 		return s
 	}
-	s.Say("Wrote %s {file|files} with %s {address|addresses}, %s, in %s.", r.Files, r.URLs, phrase.Size(r.Bytes), r.Took)
+	s.Say("Wrote %s {file|files} with %s {address|addresses}, %s, in %s.", r.Files, r.URLs, phrase.Size(r.Bytes),
+		r.Took)
 	phrase.Count(&s, len(r.Removed), "%s {file that was|files that were} no longer needed {was|were} removed.")
 	phrase.Count(&s, r.SkippedRows, "%s {row is|rows are} not in the map.")
 	phrase.List(&s, phrase.Columns("Table", "ID", "Reason"), r.Skipped, func(k Skipped) []any {

@@ -63,8 +63,8 @@ func (r Report) Summary() (s phrase.Summary) {
 	default:
 		s.Say("The backup %s failed.", r.ID)
 	}
-	s.Say("It holds %s {table|tables} with %s {row|rows} and %s {file|files}; the archive has %s. It took %s.", r.Tables,
-		r.Rows, r.Files, phrase.Size(r.Size), r.Finished.Sub(r.Started))
+	s.Say("It holds %s {table|tables} with %s {row|rows} and %s {file|files}; the archive has %s. It took %s.",
+		r.Tables, r.Rows, r.Files, phrase.Size(r.Size), r.Finished.Sub(r.Started))
 	if r.DatabaseError != "" {
 		s.Say("The database: %s", r.DatabaseError)
 	}
