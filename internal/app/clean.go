@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/announce"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // cleaned is what a cleaning did, or would do.
@@ -155,4 +156,20 @@ func (r *Services) PruneTo(ctx context.Context, path string, before time.Time, r
 		report(written)
 		return errors.Join(out.Flush(), file.Sync())
 	})
+}
+
+// Summary implements jobs.Summarizer.
+func (c cleaned) Summary() (s phrase.Summary) {
+	args := []any{c.Runs, c.Ticks, c.Failed, c.Orders, c.Workers, c.Stuck}
+	if c.DryRun {
+		s.Say("Would remove %s old {run|runs}, %s old {tick|ticks}, %s old failed {job|jobs}, %s {order|orders} and "+
+			"%s dead {worker|workers}, and release %s stuck {job|jobs}.", args...)
+	} else {
+		s.Say("Removed %s old {run|runs}, %s old {tick|ticks}, %s old failed {job|jobs}, %s {order|orders} and %s "+
+			"dead {worker|workers}; released %s stuck {job|jobs}.", args...)
+	}
+	if c.Export != "" {
+		s.Say("The failed jobs were written to %s before.", c.Export)
+	}
+	return s
 }

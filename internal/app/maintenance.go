@@ -40,6 +40,7 @@ func cacheHandler(registry *jobs.Registry, r *Services) error {
 		set.Options.RotateAbove = -1
 	}
 	cache.New(set).Register(registry)
+	jobs.Results[cleaned](registry, cache.QueueClean)
 	return nil
 }
 

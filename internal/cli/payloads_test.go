@@ -19,6 +19,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/schema"
 	"github.com/cmsjobs/cmsjobs/internal/schema/texts"
 	"github.com/cmsjobs/cmsjobs/internal/testgolden"
+	"github.com/cmsjobs/cmsjobs/internal/web"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature"
 )
 
 // everyType is the registry of a program in which all parts are on.
@@ -343,6 +345,35 @@ func TestASynonymIsItsField(t *testing.T) {
 	} {
 		if status, answer := s.try("POST", "/api/v1/jobs", body, admin); status != want {
 			t.Errorf("%s: %d, want %d: %s", body, status, want, answer)
+		}
+	}
+}
+
+// TestEveryResultIsReadInSentences asks each type for the summary of a result without
+// anything, in both languages.
+func TestEveryResultIsReadInSentences(t *testing.T) {
+	texts, err := web.Texts(feature.All(feature.Ports{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	vietnamese, registry := texts.Errors("vi"), everyType(t)
+	for _, name := range registry.Types() {
+		entry, _ := registry.Lookup(name)
+		if entry.Summary == nil {
+			t.Errorf("%s: nothing says what its results hold; jobs.Results registers their type", name)
+			continue
+		}
+		for _, result := range []string{`null`, `{"skipped":"older than 1h0m0s when its turn came"}`,
+			`{"ignored":["a","b"]}`} {
+			summary, err := entry.Summary(json.RawMessage(result))
+			if err != nil || len(summary.Sentences) == 0 {
+				t.Errorf("%s: %s is read as %v: %v", name, result, summary, err)
+			}
+			for _, s := range summary.Sentences {
+				if vietnamese[s.Form] == "" || strings.Count(s.Form, "%s") != len(s.Args) {
+					t.Errorf("%s says %q of %v; in Vietnamese %q", name, s.Form, s.Args, vietnamese[s.Form])
+				}
+			}
 		}
 	}
 }

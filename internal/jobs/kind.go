@@ -203,6 +203,9 @@ type Entry struct {
 	Reserved func(data json.RawMessage) []string
 	// Schema describes the payload, for forms, documents and [Entry.CheckNew].
 	Schema *schema.Object
+	// Summary reads a result of the type in sentences; nil where no type of results
+	// was given, see Results.
+	Summary func(result json.RawMessage) (phrase.Summary, error)
 	// Maker says who may make such jobs. All but Anyone carry orders.
 	Maker Maker
 	// Title says what a type of another program is for, and Given is the JSON Schema

@@ -11,8 +11,10 @@ import (
 
 	jobpages "github.com/cmsjobs/cmsjobs/internal/web/feature/jobs"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/compat"
@@ -279,5 +281,38 @@ func TestLargeChangesAreLeftToAJob(t *testing.T) {
 	if err := s.db.Get(&left, "SELECT COUNT(*) FROM failed_jobs"); err != nil || left != 0 ||
 		job.Status != "completed" || !strings.Contains(string(job.Result), "2000") {
 		t.Errorf("%d are left (%v); the job: %s %s", left, err, job.Status, job.Result)
+	}
+}
+
+// accepted is a result that says what it holds.
+type accepted struct {
+	Accepted string `json:"accepted"`
+}
+
+func (a accepted) Summary() (s phrase.Summary) {
+	s.Say("The channel %s was notified.", a.Accepted)
+	return s
+}
+
+// TestAResultIsReadOnTheJobsPage looks at a type whose results have a summary, and at
+// one of which only the fields are known.
+func TestAResultIsReadOnTheJobsPage(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	id := s.enqueue(`{"type":"mail.send","payload":{"to":"<b>@b.example"}}`)
+	s.work()
+	page := func(language string) string {
+		return string(s.do("GET", "/admin/jobs/"+id, nil, basic("admin", "right"),
+			header("Accept-Language", language)).want(t, 200).body)
+	}
+	if got := page("en"); !strings.Contains(got, `<td class="wrap-code">accepted</td><td class="wrap-code">&lt;b&gt;@`) ||
+		!strings.Contains(got, "<summary>As JSON</summary>") {
+		t.Errorf("the fields are not a table: %s", got)
+	}
+	jobs.Results[accepted](s.registry, mailKind)
+	for language, want := range map[string]string{"en": "<p>The channel &lt;b&gt;@b.example was notified.</p>",
+		"vi": "<p>Đã báo cho kênh &lt;b&gt;@b.example.</p>"} {
+		if got := page(language); !strings.Contains(got, want) {
+			t.Errorf("%s: %q is not on the page: %s", language, want, got)
+		}
 	}
 }

@@ -237,6 +237,9 @@ func TestRefusalsOfPagesSpeakVietnamese(t *testing.T) {
 	if len(said) < 70 {
 		t.Errorf("only %d sentences were found", len(said))
 	}
+	for _, form := range summaryForms(t) {
+		said[form] = true
+	}
 	for form, other := range vietnamese {
 		if a, b := verbs.FindAllString(form, -1), verbs.FindAllString(other, -1); !strings.Contains(other, "%[") &&
 			strings.Join(a, " ") != strings.Join(b, " ") {
@@ -277,9 +280,58 @@ func TestWhatLowerLayersRefuseHasVietnamese(t *testing.T) {
 		}
 		return nil
 	})
+	said := map[string]bool{}
+	for _, form := range summaryForms(t) {
+		if said[form] = true; vietnamese[form] == "" {
+			t.Errorf("a summary says %q, which has no Vietnamese", form)
+		}
+	}
+	if len(said) < 80 {
+		t.Errorf("only %d texts of summaries were found", len(said))
+	}
 	if err != nil || forms < 90 {
 		t.Errorf("only %d forms were found: %v", forms, err)
 	}
+}
+
+var (
+	summaries = regexp.MustCompile(`(?:\.Say\(|phrase\.Count\(&s, [^"]*?)("(?:[^"\\]|\\.)+")`)
+	columns   = regexp.MustCompile(`phrase\.Columns\(([^)]*)\)`)
+	literal   = regexp.MustCompile(`"(?:[^"\\]|\\.)*"`)
+)
+
+// summaryForms are the sentences and the names of columns that results of jobs are said in.
+func summaryForms(t *testing.T) (forms []string) {
+	t.Helper()
+	add := func(text string) {
+		form, err := strconv.Unquote(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		forms = append(forms, form)
+	}
+	for _, folder := range []string{"../app", "../handlers", "../jobs", "feature"} {
+		err := filepath.WalkDir(folder, func(file string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(file, ".go") || strings.HasSuffix(file, "_test.go") {
+				return err
+			}
+			raw, err := os.ReadFile(file)
+			code := oneLine.ReplaceAllString(joined.ReplaceAllString(string(raw), ""), "$1 ")
+			for _, m := range summaries.FindAllStringSubmatch(code, -1) {
+				add(m[1])
+			}
+			for _, m := range columns.FindAllStringSubmatch(code, -1) {
+				for _, name := range literal.FindAllString(m[1], -1) {
+					add(name)
+				}
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return forms
 }
 
 // TestTemplatesHaveNoTextOfTheirOwn looks at each key that a template names,

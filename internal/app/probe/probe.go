@@ -49,6 +49,18 @@ func Register(r *jobs.Registry, book jobs.OrderBook, rows bool) {
 			if p.Fail != "" {
 				return errors.New(p.Fail)
 			}
-			return jobs.SetResult(ctx, map[string]any{"attempt": j.Attempt})
+			return jobs.SetResult(ctx, Result{j.Attempt})
 		})
+	jobs.Results[Result](r, Kind)
+}
+
+// Result is what a probe leaves.
+type Result struct {
+	Attempt int `json:"attempt"`
+}
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	s.Say("The probe ended well at attempt %s.", r.Attempt)
+	return s
 }

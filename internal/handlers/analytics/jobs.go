@@ -15,7 +15,9 @@ func (h *Handler) Register(r *jobs.Registry) {
 		}
 		return jobs.SetResult(ctx, result)
 	})
+	jobs.Results[Processed](r, Process)
 	if h.WeeklyMail != nil {
 		jobs.Handle(r, Weekly, func(ctx context.Context, _ jobs.Job, p WeeklyPayload) error { return h.weekly(ctx, p) })
+		jobs.Results[weekResult](r, Weekly)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Processed is what a roll-up did; it is the job's result.
@@ -225,4 +226,17 @@ func insertHourly(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error 
 		}
 	}
 	return nil
+}
+
+// Summary implements jobs.Summarizer.
+func (p Processed) Summary() (s phrase.Summary) {
+	if p.DryRun {
+		s.Say("A dry run: nothing was changed.")
+	}
+	s.Say("%s {day|days} with %s {view|views} rolled up.", p.Days, p.Views)
+	phrase.Count(&s, p.BadRows, "%s {row|rows} could not be read.")
+	phrase.Count(&s, p.Pruned, "%s old {row was|rows were} removed.")
+	phrase.Count(&s, len(p.Failed), "%s {day|days} failed.")
+	phrase.Lines(&s, phrase.Columns("Day that failed"), p.Failed)
+	return s
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // WeeklyPayload asks for the mail about a week of the CMS's calendar: the one
@@ -47,7 +48,7 @@ func (h *Handler) weekly(ctx context.Context, p WeeklyPayload) error {
 		return err
 	}
 	jobs.FollowUp(ctx, h.WeeklyMail(h.weeklyData(monday, report)))
-	return jobs.SetResult(ctx, report.Total)
+	return jobs.SetResult(ctx, weekResult{report.Total})
 }
 
 // weekOf is the Monday of the week that a payload means.
@@ -85,4 +86,14 @@ func (h *Handler) weeklyData(monday time.Time, r Report) map[string]any {
 	}
 	data["pages"], data["referrers"] = pages, referrers
 	return data
+}
+
+// weekResult is the result of analytics.weekly.
+type weekResult struct{ Figures }
+
+// Summary implements jobs.Summarizer.
+func (f weekResult) Summary() (s phrase.Summary) {
+	s.Say("The week had %s {view|views} by %s {visitor|visitors} in %s {visit|visits}; the mail about it is enqueued.",
+		f.Views, f.Visitors, f.Visits)
+	return s
 }

@@ -3,6 +3,8 @@ package backup
 import (
 	"encoding/json"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/health"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
@@ -17,4 +19,8 @@ func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Restrict(r, Verify, jobs.Restriction[VerifyPayload]{Refuse: h.refuseVerify})
 	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service}, RestoreJob, h.restoreJob)
 	jobs.Handle(r, Monitor, h.monitorJob)
+	jobs.Results[catalog.Report](r, Generate)
+	jobs.Results[verified](r, Verify)
+	jobs.Results[restored](r, RestoreJob)
+	jobs.Results[health.Watched](r, Monitor)
 }

@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -100,4 +101,36 @@ func (h *Handler) restorePost(ctx context.Context, b catalog.Stored, p RestorePa
 		return jobs.RetryAfter(err, busyDelay)
 	}
 	return err
+}
+
+// restored is the result of backup.restore: of a post, or of anything else.
+type restored struct{ what jobs.Summarizer }
+
+// UnmarshalJSON implements json.Unmarshaler. Only the result of a post says whether it
+// was restored.
+func (r *restored) UnmarshalJSON(data []byte) error {
+	var kind struct {
+		Restored *bool `json:"restored"`
+	}
+	if err := json.Unmarshal(data, &kind); err != nil {
+		return err
+	}
+	if kind.Restored != nil {
+		var post restore.Post
+		err := json.Unmarshal(data, &post)
+		r.what = post
+		return err
+	}
+	var whole restore.Result
+	err := json.Unmarshal(data, &whole)
+	r.what = whole
+	return err
+}
+
+// Summary implements jobs.Summarizer.
+func (r restored) Summary() phrase.Summary {
+	if r.what == nil {
+		return restore.Result{}.Summary()
+	}
+	return r.what.Summary()
 }

@@ -63,5 +63,21 @@ func (h *Handler) verifyJob(ctx context.Context, _ jobs.Job, p VerifyPayload) er
 			failed = append(failed, err)
 		}
 	}
-	return errors.Join(append(failed, jobs.SetResult(ctx, verifications))...)
+	return errors.Join(append(failed, jobs.SetResult(ctx, verified(verifications)))...)
+}
+
+// verified is the result of backup.verify.
+type verified []manifest.Verification
+
+// Summary implements jobs.Summarizer.
+func (v verified) Summary() (s phrase.Summary) {
+	if len(v) == 0 {
+		s.Say("No copy of the backup was read.")
+		return s
+	}
+	s.Say("Read %s {copy|copies} of the backup %s back.", len(v), v[0].Backup)
+	for _, one := range v {
+		one.SayTo(&s)
+	}
+	return s
 }

@@ -19,6 +19,10 @@ func (h *Handler) Register(r *jobs.Registry) {
 		r.Alias("queue:clean", QueueClean.Name)
 	}
 	jobs.Handle(r, Maintenance, h.maintain)
+	jobs.Results[Report](r, Clear)
+	jobs.Results[Report](r, ClearExpired)
+	jobs.Results[Report](r, LogsCleanup)
+	jobs.Results[Maintained](r, Maintenance)
 }
 
 func (h *Handler) cleanTheQueue(ctx context.Context, _ jobs.Job, p CleanPayload) error {
@@ -41,5 +45,5 @@ func (h *Handler) maintain(ctx context.Context, _ jobs.Job, p CleanPayload) erro
 		kinds[i] = n.Type
 	}
 	jobs.FollowUp(ctx, next...)
-	return jobs.SetResult(ctx, map[string]any{"enqueued": kinds, "dryRun": p.DryRun})
+	return jobs.SetResult(ctx, Maintained{kinds, p.DryRun})
 }

@@ -3,8 +3,12 @@ package cache
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // maxListed bounds how many things that could not be removed are named.
@@ -63,4 +67,56 @@ func (r *Report) finish(ctx context.Context) error {
 		jobs.Logf(ctx, "%s", line)
 	}
 	return jobs.SetResult(ctx, r)
+}
+
+// Summary implements jobs.Summarizer.
+func (r Report) Summary() (s phrase.Summary) {
+	rows := r.sumOfRows()
+	switch {
+	case r.Files+r.Folders+r.Keys+rows == 0 && len(r.Rotated)+len(r.Compressed) == 0:
+		s.Say("There was nothing to delete.")
+	case r.DryRun:
+		s.Say("A dry run: nothing was deleted.")
+		phrase.Count(&s, r.Files, "%s {file|files}, %s, would be deleted.", phrase.Size(r.Bytes))
+		phrase.Count(&s, r.Folders, "%s {folder|folders} would be deleted.")
+		phrase.Count(&s, r.Keys, "%s cache {key|keys} would be deleted.")
+		phrase.Count(&s, rows, "%s {row|rows} would be deleted.")
+	default:
+		phrase.Count(&s, r.Files, "Deleted %s {file|files}, %s.", phrase.Size(r.Bytes))
+		phrase.Count(&s, r.Folders, "Deleted %s {folder|folders}.")
+		phrase.Count(&s, r.Keys, "Deleted %s cache {key|keys}.")
+		phrase.Count(&s, rows, "Deleted %s {row|rows}.")
+		phrase.Count(&s, len(r.Rotated), "Rotated %s log {file|files}.")
+		phrase.Count(&s, len(r.Compressed), "Compressed %s log {file|files}.")
+	}
+	phrase.Count(&s, r.Untouched, "%s {entry|entries} of the store stayed: none is the site's.")
+	phrase.Count(&s, r.Failures, "%s could not be deleted.")
+	if r.Unfinished {
+		s.Say("The time ran out; the next run goes on.")
+	}
+	phrase.List(&s, phrase.Columns("Table", "Rows"), slices.Sorted(maps.Keys(r.Rows)), func(table string) []any {
+		return []any{table, r.Rows[table]}
+	})
+	phrase.Lines(&s, phrase.Columns("Could not be deleted"), r.NotRemoved)
+	phrase.Lines(&s, phrase.Columns("Note"), r.Notes)
+	return s
+}
+
+func (r Report) sumOfRows() (sum int64) {
+	for _, n := range r.Rows {
+		sum += n
+	}
+	return sum
+}
+
+// Maintained is the result of maintenance.cleanup.
+type Maintained struct {
+	Enqueued []string `json:"enqueued"` // the types
+	DryRun   bool     `json:"dryRun"`
+}
+
+// Summary implements jobs.Summarizer.
+func (m Maintained) Summary() (s phrase.Summary) {
+	s.Say("Enqueued %s {job|jobs}: %s.", len(m.Enqueued), strings.Join(m.Enqueued, ", "))
+	return s
 }

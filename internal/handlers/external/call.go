@@ -8,9 +8,11 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // CallResult is what a request leaves.
@@ -65,4 +67,11 @@ func (h *Handler) call(ctx context.Context, j jobs.Job, p Payload) error {
 		return nil
 	}
 	return fmt.Errorf("%s answered %s", p.Name, answer.Status)
+}
+
+// Summary implements jobs.Summarizer.
+func (r CallResult) Summary() (s phrase.Summary) {
+	s.Say("The server answered with status %s after %s.", r.Status, time.Duration(r.DurationMS)*time.Millisecond)
+	phrase.Lines(&s, phrase.Columns("Answer"), lines(r.Answer))
+	return s
 }

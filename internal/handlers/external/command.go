@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // CommandResult is what a run leaves.
@@ -75,4 +76,19 @@ func (h *Handler) environment(c Command) []string {
 func last(output string) string {
 	output = strings.TrimSpace(output)
 	return jobs.PlainText(output[strings.LastIndexByte(output, '\n')+1:], 500)
+}
+
+// Summary implements jobs.Summarizer.
+func (r CommandResult) Summary() (s phrase.Summary) {
+	s.Say("The program ended with exit code %s after %s.", r.Exit, time.Duration(r.DurationMS)*time.Millisecond)
+	phrase.Lines(&s, phrase.Columns("Output"), lines(r.Output))
+	return s
+}
+
+// lines are the text as a list, nil when there is none.
+func lines(text string) []string {
+	if text = strings.TrimSpace(text); text == "" {
+		return nil
+	}
+	return []string{text}
 }

@@ -141,10 +141,12 @@ var (
 func (h *Handler) Register(r *jobs.Registry) {
 	if len(h.c.Commands) > 0 {
 		jobs.Handle(r, Run, h.run)
+		jobs.Results[CommandResult](r, Run)
 		jobs.Restrict(r, Run, jobs.Restriction[Payload]{Refuse: only(h.c.Commands)})
 	}
 	if len(h.c.Calls) > 0 {
 		jobs.Handle(r, Request, h.call)
+		jobs.Results[CallResult](r, Request)
 		jobs.Restrict(r, Request, jobs.Restriction[Payload]{Refuse: only(h.c.Calls)})
 	}
 }

@@ -62,7 +62,10 @@ func New(c Config) (*Handler, error) {
 }
 
 // Register makes the type known.
-func (h *Handler) Register(r *jobs.Registry) { jobs.Handle(r, Check, h.run) }
+func (h *Handler) Register(r *jobs.Registry) {
+	jobs.Handle(r, Check, h.run)
+	jobs.Results[Result](r, Check)
+}
 
 func (h *Handler) run(ctx context.Context, job jobs.Job, p Payload) error {
 	w := newWalk(h, p.Most)

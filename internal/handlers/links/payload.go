@@ -1,6 +1,7 @@
 package links
 
 import (
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -57,4 +58,23 @@ type Broken struct {
 	// On are pages that link to it, the first 5 of Links.
 	On    []string `json:"on,omitempty"`
 	Links int      `json:"links"`
+}
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	s.Say("Read %s {page|pages} and asked for %s {file|files}.", r.Pages, r.Files)
+	if r.Found == 0 {
+		s.Say("Every address leads somewhere.")
+	} else {
+		s.Say("%s {address leads|addresses lead} nowhere.", r.Found)
+	}
+	phrase.Count(&s, r.Left, "%s known {address was|addresses were} not asked for: the limit or the time was reached.")
+	phrase.List(&s, phrase.Columns("Address", "Answer", "Linked on"), r.Broken, func(b Broken) []any {
+		answer := any(b.Status)
+		if b.Status == 0 {
+			answer = b.Error
+		}
+		return []any{b.URL, answer, strings.Join(b.On, "\n")}
+	})
+	return s
 }

@@ -116,8 +116,10 @@ func (h *Handler) driver(t Transport) driver {
 func (h *Handler) Register(r *jobs.Registry) {
 	if h.c.Mailbox.Host != "" {
 		jobs.Handle(r, ReadBounces, h.readBounces)
+		jobs.Results[MailboxResult](r, ReadBounces)
 	}
 	jobs.Handle(r, Send, h.send)
+	jobs.Results[Result](r, Send)
 	jobs.Restrict(r, Send, jobs.Restriction[SendPayload]{Refuse: h.refuse})
 	r.Alias("email.send", Send.Name)
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // ReadBounces is the type mail.bounces: it reads the mailbox that delivery
@@ -259,4 +260,12 @@ func (m Mailbox) begin(raw net.Conn, secure *tls.Config) (*mailboxClient, error)
 		return nil, errors.Join(bounded.Broken(), err)
 	}
 	return &mailboxClient{c, bounded}, nil
+}
+
+// Summary implements jobs.Summarizer.
+func (r MailboxResult) Summary() (s phrase.Summary) {
+	s.Say("Read %s {message|messages}: %s {bounce|bounces}, %s other delivery {report|reports}, %s of another kind.",
+		r.Bounces+r.Reports+r.Others, r.Bounces, r.Reports, r.Others)
+	phrase.Count(&s, r.Left, "%s {message is|messages are} left for the next job.")
+	return s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 func (d *delivery) hasUnknown() bool {
@@ -90,4 +91,20 @@ func (d *delivery) report(ctx context.Context) error {
 		}
 	}
 	return jobs.SetResult(ctx, r)
+}
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	others := 0
+	for status, n := range r.Recipients {
+		if status != Accepted {
+			others += n
+		}
+	}
+	s.Say("The mail was accepted for %s {recipient|recipients} (%s).", r.Recipients[Accepted], r.Driver)
+	phrase.Count(&s, others, "%s {recipient|recipients} did not get it.")
+	phrase.List(&s, phrase.Columns("Recipient", "Status", "Answer"), r.Problems, func(p Problem) []any {
+		return []any{p.Recipient, string(p.Status), p.Answer}
+	})
+	return s
 }

@@ -13,7 +13,10 @@ import (
 )
 
 // Register makes r run media.processImage here.
-func (h *Handler) Register(r *jobs.Registry) { jobs.Handle(r, ProcessImage, h.processImage) }
+func (h *Handler) Register(r *jobs.Registry) {
+	jobs.Handle(r, ProcessImage, h.processImage)
+	jobs.Results[Outcome](r, ProcessImage)
+}
 
 func (h *Handler) processImage(ctx context.Context, j jobs.Job, p ProcessImagePayload) error {
 	id := string(p.MediaFileID)

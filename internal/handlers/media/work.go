@@ -10,6 +10,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
@@ -189,4 +190,18 @@ type Outcome struct {
 	// Kept counts renditions that were there already and newer than the original.
 	Kept    int  `json:"kept,omitempty"`
 	Partial bool `json:"partial,omitempty"`
+}
+
+// Summary implements jobs.Summarizer.
+func (o Outcome) Summary() (s phrase.Summary) {
+	if o.Skipped != "" {
+		s.Say("Nothing was made of %s: %s.", o.URL, o.Skipped)
+		return s
+	}
+	s.Say("Made %s {rendition|renditions} of %s.", o.Made, o.URL)
+	phrase.Count(&s, o.Kept, "%s {was|were} there already.")
+	if o.Partial {
+		s.Say("The file ends early: part of the picture is missing.")
+	}
+	return s
 }

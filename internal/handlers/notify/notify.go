@@ -3,6 +3,7 @@ package notify
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -172,3 +173,18 @@ func BackupBad(message, url string) jobs.Spec {
 
 // cut makes foreign text fit for a column and a message, whose lines stay.
 func cut(text string, limit int) string { return jobs.PlainText(text, limit, '\n') }
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	switch {
+	case r.Note != "":
+		s.Say("Note: %s", r.Note)
+	case r.Held:
+		s.Say("It is held back, and sent later with others of its topic.")
+	case r.Channel != "":
+		s.Say("The channel %s was notified.", r.Channel)
+	default:
+		s.Say("Jobs were made for %s {channel|channels}: %s.", len(r.Channels), strings.Join(r.Channels, ", "))
+	}
+	return s
+}

@@ -171,6 +171,7 @@ func (h *Handler) makeRow(ctx context.Context, topic string) error {
 // Register adds notification.send and its alias.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Send, h.send)
+	jobs.Results[Result](r, Send)
 	jobs.Restrict(r, Send, jobs.Restriction[Payload]{Reserved: reserved})
 	r.Alias("send_notification", Send.Name)
 }

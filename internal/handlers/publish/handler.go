@@ -12,6 +12,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Model is content that can be published.
@@ -103,6 +104,7 @@ func New(c Config) (*Handler, error) {
 // for it.
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Publish, h.publish)
+	jobs.Results[Result](r, Publish)
 	r.Alias("publish_post", Publish.Name)
 	r.Alias("publish_adv", Publish.Name)
 }
@@ -244,4 +246,31 @@ func (h *Handler) carryOut(ctx context.Context, m Model, e cms.Entry, r *Result,
 	}
 	jobs.FollowUp(ctx, next...)
 	return h.done(ctx, m, r.ID)
+}
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	if r.DryRun {
+		s.Say("A dry run: nothing was changed.")
+	}
+	what := r.Model + " " + r.ID
+	switch r.Outcome {
+	case published:
+		s.Say("%s became public.", what)
+	case refreshed:
+		s.Say("%s was public already; what shows it was refreshed.", what)
+	case moved:
+		s.Say("%s has a later date; another job publishes it.", what)
+	case gone:
+		s.Say("%s is deleted: nothing was published.", what)
+	default:
+		s.Say("%s is no longer to be published.", what)
+	}
+	if r.Due != nil {
+		s.Say("It is due at %s.", *r.Due)
+	}
+	if r.URL != "" {
+		s.Say("Its address is %s", r.URL)
+	}
+	return s
 }

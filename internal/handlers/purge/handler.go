@@ -100,7 +100,10 @@ func New(c Config) (*Handler, error) {
 }
 
 // Register makes the type known.
-func (h *Handler) Register(r *jobs.Registry) { jobs.Handle(r, Purge, h.run) }
+func (h *Handler) Register(r *jobs.Registry) {
+	jobs.Handle(r, Purge, h.run)
+	jobs.Results[Result](r, Purge)
+}
 
 func (h *Handler) run(ctx context.Context, _ jobs.Job, p Payload) error {
 	done, err := h.alone(ctx, p)

@@ -91,3 +91,36 @@ type Warm struct {
 	// Examples are the first failures.
 	Examples []string `json:"examples,omitempty"`
 }
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	failed := 0
+	for _, d := range r.Destinations {
+		if d.Error != "" {
+			failed++
+		}
+	}
+	switch n := len(r.Destinations); {
+	case r.DryRun && r.All:
+		s.Say("Would purge everything at %s {cache|caches}.", n)
+	case r.DryRun:
+		s.Say("Would purge %s {address|addresses} at %s {cache|caches}.", r.URLs, n)
+	case r.All:
+		s.Say("Purged everything at %s {cache|caches}.", n)
+	default:
+		s.Say("Purged %s {address|addresses} at %s {cache|caches}.", r.URLs, n)
+	}
+	phrase.Count(&s, failed, "%s {cache|caches} failed.")
+	phrase.Count(&s, len(r.Refused), "%s {address that is|addresses that are} not the site's {was|were} left out.")
+	if w := r.Warm; w != nil {
+		s.Say("Of %s {page|pages} that {was|were} asked for to fill the caches again, %s came, %s {is|are} gone and "+
+			"%s failed.", w.Asked, w.Found, w.Gone, w.Failed)
+		phrase.Count(&s, w.Left, "%s {page was|pages were} not asked for: the limit or the time was reached.")
+		phrase.Lines(&s, phrase.Columns("Page that failed"), w.Examples)
+	}
+	phrase.List(&s, phrase.Columns("Cache", "Requests", "Error"), r.Destinations, func(d Purged) []any {
+		return []any{d.Name, d.Requests, d.Error}
+	})
+	phrase.Lines(&s, phrase.Columns("Not the site's"), r.Refused)
+	return s
+}

@@ -13,6 +13,8 @@ import (
 func (h *Handler) Register(r *jobs.Registry) {
 	jobs.Handle(r, Generate, h.generate)
 	jobs.Handle(r, IndexNow, h.indexNow)
+	jobs.Results[Result](r, Generate)
+	jobs.Results[Submission](r, IndexNow)
 }
 
 // generate is the job around Write.

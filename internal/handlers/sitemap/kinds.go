@@ -112,3 +112,40 @@ func (p *IndexNowPayload) Validate() error {
 	}
 	return nil
 }
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	switch {
+	case r.Disabled != "":
+		s.Say("No map was written: %s.", r.Disabled)
+		return s
+	case r.Unchanged != "":
+		s.Say("No map was written: %s.", r.Unchanged)
+		return s
+	}
+	s.Say("Wrote %s {file|files} with %s {address|addresses}, %s, in %s.", r.Files, r.URLs, phrase.Size(r.Bytes),
+		r.Took)
+	phrase.Count(&s, len(r.Removed), "%s {file that was|files that were} no longer needed {was|were} removed.")
+	phrase.Count(&s, r.SkippedRows, "%s {row is|rows are} not in the map.")
+	phrase.List(&s, phrase.Columns("Table", "ID", "Reason"), r.Skipped, func(k Skipped) []any {
+		return []any{k.Table, k.ID, k.Reason}
+	})
+	return s
+}
+
+// Summary implements jobs.Summarizer.
+func (u Submission) Summary() (s phrase.Summary) {
+	switch {
+	case u.Why != "":
+		s.Say("Nothing was submitted: %s.", u.Why)
+	case u.Added+u.Changed+u.Deleted == 0 && u.Sitemap != "":
+		s.Say("Submitted the address of the sitemap, %s.", u.Sitemap)
+	default:
+		s.Say("Submitted %s {address|addresses} in %s {call|calls}: %s new, %s changed, %s deleted.",
+			u.Added+u.Changed+u.Deleted, u.Calls, u.Added, u.Changed, u.Deleted)
+	}
+	phrase.Count(&s, u.Refused, "%s {address was|addresses were} refused.")
+	phrase.Count(&s, u.Forgotten, "%s {address|addresses} of another host {was|were} forgotten: the site has moved.")
+	phrase.Lines(&s, phrase.Columns("Refusal"), u.Refusals)
+	return s
+}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/outbound"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Result is what a delivery leaves for people to read.
@@ -190,4 +191,23 @@ func hostOf(address string) string {
 func (h *Handler) Register(r *jobs.Registry) {
 	h.registry = r
 	jobs.HandleInternal(r, jobs.Internal{Book: h.c.Orders, Maker: jobs.Service, Rows: h.c.Rows}, Deliver, h.deliver)
+	jobs.Results[Result](r, Deliver)
+}
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	if r.Note != "" {
+		s.Say("Nothing was sent: %s.", r.Note)
+		return s
+	}
+	took, _ := time.ParseDuration(r.Duration) // as it was written
+	if r.Status == 0 {
+		s.Say("There was no answer after %s.", took)
+	} else {
+		s.Say("The server answered with status %s after %s.", r.Status, took)
+	}
+	if r.Answer != "" {
+		phrase.Lines(&s, phrase.Columns("Answer"), []string{r.Answer})
+	}
+	return s
 }

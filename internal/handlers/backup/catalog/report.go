@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Report is what became of a backup.
@@ -50,4 +51,36 @@ type Outcome struct {
 type Step struct {
 	Done, Total int64 // bytes; Total 0 when unknown, else an estimate
 	Note        string
+}
+
+// Summary implements jobs.Summarizer.
+func (r Report) Summary() (s phrase.Summary) {
+	switch r.Status {
+	case manifest.Complete:
+		s.Say("The backup %s is complete.", r.ID)
+	case manifest.Partial:
+		s.Say("The backup %s is partial.", r.ID)
+	default:
+		s.Say("The backup %s failed.", r.ID)
+	}
+	s.Say("It holds %s {table|tables} with %s {row|rows} and %s {file|files}; the archive has %s. It took %s.",
+		r.Tables, r.Rows, r.Files, phrase.Size(r.Size), r.Finished.Sub(r.Started))
+	if r.DatabaseError != "" {
+		s.Say("The database: %s", r.DatabaseError)
+	}
+	if r.FilesError != "" {
+		s.Say("The files: %s", r.FilesError)
+	}
+	if r.Error != "" {
+		s.Say("The error: %s", r.Error)
+	}
+	phrase.Count(&s, len(r.Pruned), "%s older {backup was|backups were} removed.")
+	if v := r.Verification; v != nil {
+		v.SayTo(&s)
+	}
+	phrase.List(&s, phrase.Columns("Destination", "Error"), r.Outcomes, func(o Outcome) []any {
+		return []any{o.Destination, o.Error}
+	})
+	phrase.Lines(&s, phrase.Columns("Warning"), r.Warnings)
+	return s
 }

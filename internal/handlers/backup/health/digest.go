@@ -8,6 +8,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Watched is what a look at the backups showed. Digest is what a week was
@@ -109,4 +110,22 @@ func (s Health) lastVerified() string {
 	}
 	return fmt.Sprintf("The last verified restore was of %s, on %s UTC.", s.VerifiedID,
 		s.LastVerified.UTC().Format("2006-01-02 15:04"))
+}
+
+// Summary implements jobs.Summarizer.
+func (w Watched) Summary() (s phrase.Summary) {
+	if n := len(w.Health.Warnings); n > 0 {
+		s.Say("%s {warning|warnings} about the backups.", n)
+	} else {
+		s.Say("The backups are as they should be.")
+	}
+	if d := w.Digest; d != nil {
+		s.Say("Since %s, %s {backup was|backups were} complete, %s partial and %s failed; %s {backup is|backups are} "+
+			"kept, %s.",
+			d.Since, d.Complete, d.Partial, d.Failed, d.Stored, phrase.Size(d.Bytes))
+	}
+	phrase.List(&s, phrase.Columns("Destination", "Warning"), w.Health.Warnings, func(v Warning) []any {
+		return []any{v.Destination, v.Text}
+	})
+	return s
 }

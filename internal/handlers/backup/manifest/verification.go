@@ -3,6 +3,8 @@ package manifest
 import (
 	"errors"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Level says how far a backup is read back.
@@ -62,3 +64,19 @@ var ErrUnverified = errors.New("the backup does not hold what it should")
 
 // ErrUnfinished marks why a verification could not be done.
 var ErrUnfinished = errors.New("the backup could not be read back")
+
+// SayTo adds what the verification showed to a summary.
+func (p Verification) SayTo(s *phrase.Summary) {
+	switch {
+	case p.Unfinished:
+		s.Say("The copy at %s could not be read back.", p.Destination)
+	case p.OK:
+		s.Say("The copy at %s was read back (%s) and is as it should be.", p.Destination, string(p.Level))
+	default:
+		s.Say("The copy at %s is not as it should be: %s {problem|problems}.", p.Destination, len(p.Problems))
+	}
+	if p.Note != "" {
+		s.Say("Note: %s", p.Note)
+	}
+	phrase.Lines(s, phrase.Columns("Problem"), p.Problems)
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/swap"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // PostRequest names one post of the CMS's blog in a backup.
@@ -200,4 +201,18 @@ func (r *Restorer) rowPlaceOf(e *entry) (rowPlace, error) {
 		return nil, fmt.Errorf("no single rows can be restored into a database of %s", e.detail.Engine)
 	}
 	return single, nil
+}
+
+// Summary implements jobs.Summarizer.
+func (p Post) Summary() (s phrase.Summary) {
+	if p.Restored {
+		s.Say("Restored the post %s (%s) of the backup %s.", p.Title, p.ID, p.Backup)
+	} else {
+		s.Say("The post %s was not restored.", p.ID)
+	}
+	phrase.List(&s, phrase.Columns("Table", "Rows before", "Rows in the backup"), p.Tables, func(t TableChange) []any {
+		return []any{t.Name, max(t.RowsNow, 0), max(t.RowsBackup, 0)}
+	})
+	phrase.Lines(&s, phrase.Columns("Problem"), p.Problems)
+	return s
 }

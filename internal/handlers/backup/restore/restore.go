@@ -10,6 +10,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Result says what a restore did.
@@ -162,4 +163,16 @@ func (r *Restorer) keepKey(ctx context.Context, q Request) {
 			"will be made: add the old one to backup.trusted_keys",
 			"event", "backup.key_not_restored", "error", err)
 	}
+}
+
+// Summary implements jobs.Summarizer.
+func (r Result) Summary() (s phrase.Summary) {
+	s.Say("Restored %s {table|tables} and %s {file|files} of the backup %s.", r.Tables, r.Files, r.Plan.Backup)
+	if r.Safety != nil {
+		s.Say("What was there before is in the backup %s.", r.Safety.ID)
+	}
+	phrase.Count(&s, r.Executable, "%s {file was|files were} left out: a web server could execute {it|them}.")
+	phrase.Count(&s, len(r.Problems), "%s {difference|differences} from what was backed up.")
+	phrase.Lines(&s, phrase.Columns("Problem"), r.Problems)
+	return s
 }

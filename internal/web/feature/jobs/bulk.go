@@ -9,6 +9,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -54,6 +55,13 @@ type BulkResult struct {
 	LeftOut int64 `json:"left_out,omitempty"`
 }
 
+// Summary implements jobs.Summarizer.
+func (r BulkResult) Summary() (s phrase.Summary) {
+	s.Say("Changed %s {job|jobs}.", r.Changed)
+	phrase.Count(&s, r.LeftOut, "%s {job was|jobs were} left out: the payload may not run again.")
+	return s
+}
+
 // Bulk changes many jobs, step by step, and reports its progress.
 var Bulk = jobs.Kind[BulkPayload]{Name: "jobs.bulk", Policy: jobs.Policy{Timeout: 4 * time.Hour, Limit: 1}}
 
@@ -78,6 +86,7 @@ func RegisterBulk(r *jobs.Registry, book jobs.OrderBook, c ops.Mutator) {
 			}
 			return errors.Join(jobs.UseOrder(ctx), jobs.SetResult(ctx, BulkResult{changed, int64(len(refused))}))
 		})
+	jobs.Results[BulkResult](r, Bulk)
 }
 
 // change does the action with what somebody may change of a filter, until limit

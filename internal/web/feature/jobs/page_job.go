@@ -24,6 +24,7 @@ import (
 // jobPageData is all that is known of one job.
 type jobPageData struct {
 	Job          ops.JobView
+	Result       resultView
 	Reasons      []reasonRow
 	Runs         []ops.RunView
 	Lines        []jobs.LogLine
@@ -61,6 +62,7 @@ func (h handlers) jobPage(req *web.Request) error {
 	}
 	ctx := req.Ctx()
 	v := jobPageData{Job: req.View().Job(r), Known: req.Known(r.Type)}
+	v.Result = resultOf(req, v.Job.Type, v.Job.Result)
 	v.Active = r.Status == jobs.StatusQueued || r.Status == jobs.StatusProcessing
 	snapshot, err := h.snapshot(req, r)
 	if err != nil {
