@@ -32,7 +32,11 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	check, run, shape := e.Check, e.Run, e.Schema
 	if with.Refuse != nil {
 		refuse := func(data json.RawMessage) error {
-			payload, read, _, err := decode[P](shape, k.Name, data)
+			plain, err := r.Decrypted(k.Name, data)
+			if err != nil {
+				return err
+			}
+			payload, read, _, err := decode[P](shape, k.Name, plain)
 			if err != nil {
 				return err
 			}
@@ -58,9 +62,13 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	}
 	if with.Reserved != nil {
 		e.Reserved = func(data json.RawMessage) []string {
-			payload, _, _, err := decode[P](shape, k.Name, data)
+			plain, err := r.Decrypted(k.Name, data)
 			if err != nil {
 				return nil // Check says why
+			}
+			payload, _, _, err := decode[P](shape, k.Name, plain)
+			if err != nil {
+				return nil
 			}
 			return with.Reserved(payload)
 		}
@@ -94,7 +102,11 @@ func (r *Registry) checkPayload(kind string, data json.RawMessage,
 	if !known || e.Maker != Anyone && OrderOf(data) != "" {
 		return nil
 	}
-	return check(e, data)
+	plain, err := r.Decrypted(kind, data)
+	if err != nil {
+		return err
+	}
+	return check(e, plain)
 }
 
 // ReservedFields names the fields of a payload that only administrators may set
