@@ -133,17 +133,8 @@ func fieldKeys(q config.Queue, env cms.Env) (*encryption.Keys, error) {
 	for _, key := range q.PreviousKeys {
 		texts = append(texts, key.Reveal())
 	}
-	var secrets [][]byte
-	for _, text := range append(texts, strings.Split(env["APP_PREVIOUS_KEYS"], ",")...) {
-		if secret := encryption.Secret(text); len(secret) >= encryption.LeastSecret { // PHP's may be a word
-			secrets = append(secrets, secret)
-		}
-	}
-	if len(secrets) == 0 {
-		return nil, nil
-	}
-	keys, err := encryption.New(secrets...)
-	if err == nil && !q.Encrypt {
+	keys, err := encryption.Of(append(texts, strings.Split(env["APP_PREVIOUS_KEYS"], ",")...)...)
+	if err == nil && keys != nil && !q.Encrypt {
 		keys = keys.ToDecrypt()
 	}
 	return keys, err

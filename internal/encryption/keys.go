@@ -78,6 +78,22 @@ func New(secrets ...[]byte) (*Keys, error) {
 	return k, nil
 }
 
+// Of makes keys from texts as Laravel writes them, the first of which encrypts; those that
+// are too short are left out: PHP's may be a word. None is nil, which reads and writes
+// plain fields only.
+func Of(texts ...string) (*Keys, error) {
+	var secrets [][]byte
+	for _, text := range texts {
+		if secret := Secret(text); len(secret) >= LeastSecret {
+			secrets = append(secrets, secret)
+		}
+	}
+	if len(secrets) == 0 {
+		return nil, nil //nolint:nilnil // see above
+	}
+	return New(secrets...)
+}
+
 // Secret is the secret that a key of Laravel stands for: base64:… or the text itself.
 func Secret(key string) []byte {
 	key = strings.TrimSpace(key)

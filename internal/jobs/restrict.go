@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -85,8 +86,12 @@ func (r *Registry) CheckPayload(kind string, data json.RawMessage) error {
 }
 
 // CheckNewPayload is CheckPayload for a payload that is written now: fields that
-// the type does not have are refused, with a schema.UnknownError.
+// the type does not have are refused, with a schema.UnknownError. So are encrypted
+// values: a mail to oneself would tell what is in them.
 func (r *Registry) CheckNewPayload(kind string, data json.RawMessage) error {
+	if plain, err := r.Decrypted(kind, data); err != nil || !bytes.Equal(plain, data) {
+		return phrase.Errorf("the payload of %s has a value that is encrypted already; write the value itself", kind)
+	}
 	return r.checkPayload(kind, data, Entry.CheckNew)
 }
 
