@@ -38,7 +38,7 @@ func (k *Keys) EncryptFields(data json.RawMessage, secret func(name string) bool
 	return json.Marshal(members)
 }
 
-// DecryptFields decrypts the encrypted members of an object, whoever encrypted them.
+// DecryptFields decrypts the encrypted members of an object.
 func (k *Keys) DecryptFields(data json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(data, []byte(Prefix)) {
 		return data, nil
