@@ -133,7 +133,7 @@ var rules = []rule{
 	{below: "client", std: true},
 	{below: "worker", may: []string{"internal/jobs", "internal/jobs/announce", "internal/jobs/tables",
 		"internal/jobs/queue",
-		"internal/database"}},
+		"internal/database", "internal/encryption"}},
 }
 
 // ruleFor is the most exact rule for a folder.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -25,6 +26,12 @@ type Queue struct {
 	Lease       time.Duration `koanf:"lease"`
 	Jitter      float64       `koanf:"jitter"`
 
+	// Encrypt stores fields that hold secrets encrypted, where there is a key: EncryptionKey,
+	// else the CMS's APP_KEY. PreviousKeys are read too.
+	Encrypt       bool     `koanf:"encrypt"`
+	EncryptionKey Secret   `koanf:"encryption_key"`
+	PreviousKeys  []Secret `koanf:"previous_keys"`
+
 	Memory  Size          `koanf:"memory"`
 	Grace   time.Duration `koanf:"grace"`
 	MaxJobs int           `koanf:"max_jobs"`
@@ -41,12 +48,15 @@ type Queue struct {
 	InternalRows []string `koanf:"internal_rows"`
 }
 
+// leastKey is how many characters a key of encryption has at least.
+const leastKey = 32
+
 // rowKinds are the internal types that may be opened to rows.
 var rowKinds = []string{"cmsjobs.probe", "webhook.deliver"}
 
 func defaultQueue() Queue {
 	return Queue{
-		Enabled: true, Worker: true,
+		Enabled: true, Worker: true, Encrypt: true,
 		Queues: []string{"cmsjobs", "default"}, Default: "cmsjobs",
 		Poll: 3 * time.Second, PollFirst: 500 * time.Millisecond, Refresh: 300 * time.Second,
 		Concurrency: 1, Prefetch: 16, Lease: 90 * time.Second,
@@ -86,6 +96,15 @@ func (q Queue) check(r *report) {
 			"running jobs", q.Lease, q.PHPRetryAfter)
 	}
 	r.share("queue/jitter", q.Jitter)
+	for i, key := range append([]Secret{q.EncryptionKey}, q.PreviousKeys...) {
+		if n := len(key.Reveal()); n > 0 && n < leastKey {
+			path := "queue/encryption_key"
+			if i > 0 {
+				path = fmt.Sprintf("queue/previous_keys/%d", i-1)
+			}
+			r.add(path, "has %d characters; a key needs at least %d: openssl rand -base64 32 prints one", n, leastKey)
+		}
+	}
 	if q.Memory != 0 && q.Memory < 32<<20 {
 		r.add("queue/memory", "%s is too small to work in: at least 32MiB, or 0 for no limit", q.Memory)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jmoiron/sqlx"
 
+	"github.com/cmsjobs/cmsjobs/internal/encryption"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/announce"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
@@ -28,6 +29,9 @@ type Options struct {
 	Slots  int              // how many jobs run at once: 10
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
+	// Keys read the fields that the site encrypts (tag encrypted:"true"): the CMS's APP_KEY,
+	// or queue.encryption_key, and those before.
+	Keys []string
 }
 
 // Worker runs jobs of the types that were registered. It is safe for concurrent use.
@@ -58,7 +62,11 @@ func New(ctx context.Context, db *sql.DB, driver string, o Options) (*Worker, er
 	}
 	own := sqlx.NewDb(db, driver)
 	w := &Worker{registry: jobs.NewRegistry(), options: o, announced: &announce.Store{DB: own, Now: o.Now}}
-	var err error
+	keys, err := encryption.Of(o.Keys...)
+	if err != nil {
+		return nil, fmt.Errorf("Options.Keys: %w", err)
+	}
+	w.registry.SetKeys(keys)
 	w.store, err = queue.Open(ctx, own, tables.Options{Prefix: o.Prefix, Registry: w.registry,
 		DefaultQueue: o.Queue, Logger: o.Logger})
 	if err != nil {

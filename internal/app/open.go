@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jmoiron/sqlx"
@@ -16,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app/probe"
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/encryption"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/announce"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/breaker"
@@ -111,12 +113,31 @@ func (r *Services) openSite(context.Context) (err error) {
 
 func (r *Services) openKinds(context.Context) error {
 	r.Registry = jobs.NewRegistry()
+	keys, err := fieldKeys(r.Config.Queue, r.Site.Env)
+	if err != nil {
+		return UsageError{Err: err}
+	}
+	r.Registry.SetKeys(keys)
 	r.Breakers = breaker.New(r.OwnDB, breaker.Config{
 		Logger: r.Log, Recovered: func(ctx context.Context, dependency string) error {
 			return r.Store.RunWaiting(ctx, dependency) // the store is opened after the breakers
 		}})
 	r.Orders = &orders.Book{DB: r.OwnDB, Now: r.Now}
 	return RegisterKinds(r.Registry, r)
+}
+
+// fieldKeys are the keys of encrypted fields: the configuration's, else those of the CMS;
+// nil where there are none. With encryption off they only decrypt what is there.
+func fieldKeys(q config.Queue, env cms.Env) (*encryption.Keys, error) {
+	texts := []string{q.EncryptionKey.Reveal(), env["APP_KEY"]}
+	for _, key := range q.PreviousKeys {
+		texts = append(texts, key.Reveal())
+	}
+	keys, err := encryption.Of(append(texts, strings.Split(env["APP_PREVIOUS_KEYS"], ",")...)...)
+	if err == nil && keys != nil && !q.Encrypt {
+		keys = keys.ToDecrypt()
+	}
+	return keys, err
 }
 
 // RegisterKinds joins every handler to its type, then lets the configuration

@@ -77,6 +77,7 @@ func checks() []check {
 		{"pictures", checkPictures},
 		{"sign-in", checkSignIn},
 		{"mail", checkMail},
+		{"encryption", checkEncryption},
 		{"breakers", checkBreakers},
 		{"backups", checkBackups},
 		{"repository", checkRepository},

@@ -11,6 +11,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/encryption"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/provider"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
@@ -33,6 +34,20 @@ func checkCMS(ctx context.Context, r *app.Services) ([]Finding, error) {
 		return []Finding{warn("check database.dsn and database.prefix", "no tables of a CMS are in this database")}, nil
 	}
 	return []Finding{ok("%s", strings.Join(p.Lines(), "; "))}, nil
+}
+
+// checkEncryption says with which key fields of payloads are encrypted.
+func checkEncryption(_ context.Context, r *app.Services) ([]Finding, error) {
+	const plain = "fields of payloads that hold secrets are stored as they come: "
+	switch q := r.Config.Queue; {
+	case !q.Encrypt:
+		return []Finding{ok(plain + "queue.encrypt is off")}, nil
+	case q.EncryptionKey != "":
+		return []Finding{ok("fields of payloads that hold secrets are encrypted with queue.encryption_key")}, nil
+	case len(encryption.Secret(r.Site.Env["APP_KEY"])) >= encryption.LeastSecret:
+		return []Finding{ok("fields of payloads that hold secrets are encrypted with the CMS's APP_KEY")}, nil
+	}
+	return []Finding{ok(plain + "there is no APP_KEY and no queue.encryption_key")}, nil
 }
 
 func checkSitemap(_ context.Context, r *app.Services) ([]Finding, error) {

@@ -118,6 +118,10 @@ type Validator interface{ Validate() error }
 func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) error) {
 	shape := schema.Of(reflect.TypeFor[P]())
 	run := func(ctx context.Context, j Job) error {
+		var err error
+		if j.Data, err = r.Decrypted(j.Type, j.Data); err != nil {
+			return err
+		}
 		payload, _, ignored, err := decode[P](shape, j.Type, j.Data)
 		if err != nil {
 			return err
@@ -130,7 +134,10 @@ func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) erro
 		return fn(ctx, j, payload)
 	}
 	check := func(data json.RawMessage) error {
-		_, _, _, err := decode[P](shape, k.Name, data)
+		plain, err := r.Decrypted(k.Name, data)
+		if err == nil {
+			_, _, _, err = decode[P](shape, k.Name, plain)
+		}
 		return err
 	}
 	r.add(Entry{Type: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check, Schema: shape})
@@ -246,6 +253,7 @@ type Registry struct {
 	entries   map[string]Entry
 	aliases   map[string]string
 	elsewhere atomic.Pointer[map[string]Entry]
+	keys      FieldKeys // nil: nothing is encrypted
 }
 
 // NewRegistry returns a registry without types.

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,7 +34,11 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	check, run, shape := e.Check, e.Run, e.Schema
 	if with.Refuse != nil {
 		refuse := func(data json.RawMessage) error {
-			payload, read, _, err := decode[P](shape, k.Name, data)
+			plain, err := r.Decrypted(k.Name, data)
+			if err != nil {
+				return err
+			}
+			payload, read, _, err := decode[P](shape, k.Name, plain)
 			if err != nil {
 				return err
 			}
@@ -59,9 +64,13 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	}
 	if with.Reserved != nil {
 		e.Reserved = func(data json.RawMessage) []string {
-			payload, _, _, err := decode[P](shape, k.Name, data)
+			plain, err := r.Decrypted(k.Name, data)
 			if err != nil {
 				return nil // Check says why
+			}
+			payload, _, _, err := decode[P](shape, k.Name, plain)
+			if err != nil {
+				return nil
 			}
 			return with.Reserved(payload)
 		}
@@ -78,8 +87,12 @@ func (r *Registry) CheckPayload(kind string, data json.RawMessage) error {
 }
 
 // CheckNewPayload is CheckPayload for a payload that is written now: fields that
-// the type does not have are refused, with a schema.UnknownError.
+// the type does not have are refused, with a schema.UnknownError. So are encrypted
+// values: a mail to oneself would tell what is in them.
 func (r *Registry) CheckNewPayload(kind string, data json.RawMessage) error {
+	if plain, err := r.Decrypted(kind, data); err != nil || !bytes.Equal(plain, data) {
+		return phrase.Errorf("the payload of %s has a value that is encrypted already; write the value itself", kind)
+	}
 	return r.checkPayload(kind, data, Entry.CheckNew)
 }
 
@@ -95,7 +108,11 @@ func (r *Registry) checkPayload(kind string, data json.RawMessage,
 	if !known || e.Maker != Anyone && OrderOf(data) != "" {
 		return nil
 	}
-	return check(e, data)
+	plain, err := r.Decrypted(kind, data)
+	if err != nil {
+		return err
+	}
+	return check(e, plain)
 }
 
 // ReservedFields names the fields of a payload that only administrators may set

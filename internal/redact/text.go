@@ -32,6 +32,8 @@ type pattern struct {
 var patterns = []pattern{
 	{"private key",
 		regexp.MustCompile(`(?s)-----BEGIN [A-Z ]*PRIVATE KEY-----.*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`), Mask},
+	// What package encryption stored.
+	{"age:ywdl", regexp.MustCompile(`\bage:YWdlLWVuY3J5cHRpb24ub3JnL3Yx[A-Za-z0-9+/=]*`), Mask},
 	{"age-secret-key", regexp.MustCompile(`(?i)AGE-SECRET-KEY-1[0-9A-Z]+`), Mask},
 	// Places whose path is the secret.
 	{"hooks.slack.com", regexp.MustCompile(`(?i)(hooks\.slack\.com/)[^\s"'<>\\]+`), "${1}" + Mask},

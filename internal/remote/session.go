@@ -86,6 +86,7 @@ func (s *session) queues() (list []string) {
 // open builds the worker.
 func (s *session) open(ctx context.Context) error {
 	types := jobs.NewRegistry()
+	types.UseKeysOf(s.hub.Registry)
 	for _, t := range s.registration.Types {
 		entry, err := t.announced().Entry()
 		if err != nil {

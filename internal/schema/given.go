@@ -24,6 +24,7 @@ type given struct {
 	Examples    []json.RawMessage `json:"examples"`
 	Enum        []json.RawMessage `json:"enum"`
 	Unit        string            `json:"x-unit"`
+	Encrypted   bool              `json:"x-encrypted"`
 	Properties  json.RawMessage   `json:"properties"`
 	Required    []string          `json:"required"`
 	Additional  json.RawMessage   `json:"additionalProperties"`
@@ -78,7 +79,7 @@ func fieldOf(p member) (Field, error) {
 		return f, nil
 	}
 	f.Type, f.Also = typeOf(g.Type)
-	f.Format, f.Unit, f.Default = g.Format, g.Unit, g.Default
+	f.Format, f.Unit, f.Default, f.Encrypted = g.Format, g.Unit, g.Default, g.Encrypted
 	if f.Help = g.Description; f.Help == "" {
 		f.Help = g.Title
 	}

@@ -36,6 +36,7 @@ func (o *Object) json(path string, help func(string) string) map[string]any {
 		add("enum", f.Choices, f.Choices != nil)
 		add("x-unit", f.Unit, f.Unit != "")
 		add("x-synonyms", f.Synonyms, f.Synonyms != nil)
+		add("x-encrypted", true, f.Encrypted)
 		properties[f.Name] = p
 		if f.Required {
 			required = append(required, f.Name)

@@ -27,7 +27,9 @@ type Field struct {
 	Default  json.RawMessage
 	Example  json.RawMessage
 	Required bool
-	Help     string // what it is for, where its type's texts are not known here
+	// Encrypted values are stored so that only who has the installation's key can read them.
+	Encrypted bool
+	Help      string // what it is for, where its type's texts are not known here
 }
 
 // Value says what may stand somewhere.
@@ -57,6 +59,7 @@ type AlsoReader interface{ AlsoReads() string }
 // Of describes a Go type. Its fields' tags say what Go cannot:
 //
 //	json:"name"  synonyms:"a,b"  unit:"seconds"  default:"true"  example:"5"  choices:"x,y"  required:"true"
+//	encrypted:"true"
 //
 // A type that is no struct, or reads itself from JSON, is open.
 func Of(t reflect.Type) *Object {
@@ -85,7 +88,8 @@ func (o *Object) add(t reflect.Type) {
 		v := valueOf(f.Type)
 		o.Fields = append(o.Fields, Field{Name: name, Value: v, Synonyms: list(f.Tag.Get("synonyms")),
 			Unit: f.Tag.Get("unit"), Choices: list(f.Tag.Get("choices")), Default: written(v, f.Tag.Get("default")),
-			Example: written(v, f.Tag.Get("example")), Required: f.Tag.Get("required") == "true"})
+			Example: written(v, f.Tag.Get("example")), Required: f.Tag.Get("required") == "true",
+			Encrypted: f.Tag.Get("encrypted") == "true"})
 	}
 }
 
@@ -153,6 +157,18 @@ func valueOf(t reflect.Type) Value {
 		v.Object.add(t)
 	}
 	return v
+}
+
+// HasEncrypted says whether any field is encrypted.
+func (o *Object) HasEncrypted() bool {
+	return o != nil && slices.ContainsFunc(o.Fields, func(f Field) bool { return f.Encrypted })
+}
+
+// IsEncrypted says whether the values under a name are: of an encrypted field, in any of its
+// spellings.
+func (o *Object) IsEncrypted(name string) bool {
+	f, known := o.find(name)
+	return known && f.Encrypted
 }
 
 // find returns the field that a name means: its own, a synonym, or one of these

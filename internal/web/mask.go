@@ -65,7 +65,11 @@ func (r *Request) Unmask(jobType string, edited, original []byte) (json.RawMessa
 		return json.Marshal(next)
 	}
 	view := r.View().Payload(jobType, original)
-	if decodeNumbers(original, &was) != nil || decodeNumbers(view, &shown) != nil {
+	plain, err := r.server.cfg.Registry.Decrypted(jobType, original)
+	if err != nil {
+		return nil, fieldError(http.StatusConflict, "payload", "The payload cannot be read: %s", Spoken{err})
+	}
+	if decodeNumbers(plain, &was) != nil || decodeNumbers(view, &shown) != nil {
 		was, shown = nil, nil
 	}
 	if SameJSON(edited, view) {

@@ -35,15 +35,15 @@ type SendPayload struct {
 	Subject string     `json:"subject,omitempty" example:"Hello"`
 	// Body is HTML when it looks like it (or Format says so), else text. With
 	// Data, its {{ variables }} are replaced, escaped.
-	Body string `json:"body,omitempty" example:"<p>Hi</p>"`
+	Body string `json:"body,omitempty" example:"<p>Hi</p>" encrypted:"true"`
 	// Format of Body: "html", "text", or "" to find out.
 	Format string `json:"format,omitempty" choices:"html,text"`
 	// Text is the plain alternative of an HTML body; made from it when empty.
-	Text string `json:"text,omitempty"`
+	Text string `json:"text,omitempty" encrypted:"true"`
 	// Template is one of ours ("password-reset") or, as "cms:plugins/contact/notice",
 	// one of the CMS's simple ones.
 	Template string `json:"template,omitempty"`
-	Data     Data   `json:"data,omitempty"`
+	Data     Data   `json:"data,omitempty" encrypted:"true"`
 	Locale   string `json:"locale,omitempty"`
 	// Attachments are paths under the allowed folders, or objects.
 	Attachments []Attachment `json:"attachments,omitempty"`

@@ -54,7 +54,8 @@ func (s *Store) RetryEdited(ctx context.Context, id string, data json.RawMessage
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
-	entry, known := s.tables.Options.Registry.Known(r.Type)
+	registry := s.tables.Options.Registry
+	_, known := registry.Known(r.Type)
 	switch {
 	case r.Status != jobs.StatusFailed:
 		return jobs.Receipt{}, phrase.Errorf("the job %s is %s, only failed jobs are retried: %w", id, r.Status,
@@ -63,10 +64,11 @@ func (s *Store) RetryEdited(ctx context.Context, id string, data json.RawMessage
 		return jobs.Receipt{}, phrase.Errorf("%s is not a type of this program, so its payload cannot be checked and "+
 			"edited: %w", r.Type, jobs.ErrConflict)
 	}
-	if entry.Maker == jobs.Anyone || jobs.OrderOf(data) == "" {
-		if err := entry.CheckNew(data); err != nil {
-			return jobs.Receipt{}, err
-		}
+	if err := registry.CheckNewPayload(r.Type, data); err != nil {
+		return jobs.Receipt{}, err
+	}
+	if data, err = registry.Encrypted(r.Type, data); err != nil {
+		return jobs.Receipt{}, err
 	}
 	edited := jobs.Spec{Type: r.Type, Queue: r.Queue, UUID: r.UUID, Data: data}
 	if e, origin, _ := jobs.Parse(r.Payload, s.known); origin == jobs.Ours {

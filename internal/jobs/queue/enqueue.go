@@ -50,6 +50,13 @@ func (s *Store) EnqueueTx(ctx context.Context, t tables.Tx, list ...jobs.Spec) (
 func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
 	prepared := make([]jobs.Spec, len(list))
 	for i, n := range list {
+		if err := n.Check(); err != nil { // before it is encrypted: its errors name what was given
+			return nil, err
+		}
+		var err error
+		if n.Data, err = s.tables.Options.Registry.Encrypted(n.Type, n.Data); err != nil {
+			return nil, err
+		}
 		if err := n.Check(); err != nil {
 			return nil, err
 		}
