@@ -53,6 +53,34 @@ func unreadBy(t *testing.T, pid int) int {
 	return n
 }
 
+// stopInAJob stops processes so that one of them has a part of a job. One that was stopped
+// before it asked for a job gets none: then all go on, and are stopped in the next one.
+func (s *site) stopInAJob(pids []int) {
+	s.t.Helper()
+	signal := func(what syscall.Signal) {
+		for _, pid := range pids {
+			if err := syscall.Kill(pid, what); err != nil {
+				s.t.Fatal(err)
+			}
+		}
+	}
+	written := func() bool {
+		return slices.ContainsFunc(pids, func(pid int) bool { return unreadBy(s.t, pid) >= 1<<16 })
+	}
+	for range 10 {
+		signal(syscall.SIGSTOP)
+		s.push("default", "big", "{}")
+		for late := time.Now().Add(5 * time.Second); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
+			if written() {
+				return
+			}
+		}
+		signal(syscall.SIGCONT)
+		s.drained("default", time.Minute)
+	}
+	s.t.Fatal("no part of a job was ever written")
+}
+
 // The service is killed while it writes a job to a process: the job has not begun, and with
 // one try it is not failed for that.
 func TestAKillWhileAJobIsHandedOutCostsNoAttempt(t *testing.T) {
@@ -64,16 +92,7 @@ func testAKillWhileAJobIsHandedOutCostsNoAttempt(t *testing.T, engine jobstest.E
 	x := s.service("1")
 	s.run("push-many", "default", "effect", "0", "1")
 	s.drained("default", time.Minute)
-	pids := x.processes()
-	for _, pid := range pids {
-		if err := syscall.Kill(pid, syscall.SIGSTOP); err != nil {
-			t.Fatal(err)
-		}
-	}
-	s.push("default", "big", "{}")
-	s.await("a part of the job is written", time.Minute, func() bool {
-		return slices.ContainsFunc(pids, func(pid int) bool { return unreadBy(t, pid) >= 1<<16 })
-	})
+	s.stopInAJob(x.processes())
 	x.kill() // the kernel ends stopped processes without a parent by SIGHUP
 	s.service("1")
 	s.drained("default", time.Minute)
