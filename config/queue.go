@@ -66,6 +66,19 @@ func defaultQueue() Queue {
 	}
 }
 
+// checkKeys refuses keys that could be guessed.
+func (q Queue) checkKeys(r *report) {
+	for i, key := range append([]Secret{q.EncryptionKey}, q.PreviousKeys...) {
+		if n := len(key.Reveal()); n > 0 && n < leastKey {
+			path := "queue/encryption_key"
+			if i > 0 {
+				path = fmt.Sprintf("queue/previous_keys/%d", i-1)
+			}
+			r.add(path, "has %d characters; a key needs at least %d: openssl rand -base64 32 prints one", n, leastKey)
+		}
+	}
+}
+
 func (q Queue) check(r *report) {
 	if len(q.Queues) == 0 {
 		r.add("queue/queues", "at least one queue must be named")
@@ -96,15 +109,7 @@ func (q Queue) check(r *report) {
 			"running jobs", q.Lease, q.PHPRetryAfter)
 	}
 	r.share("queue/jitter", q.Jitter)
-	for i, key := range append([]Secret{q.EncryptionKey}, q.PreviousKeys...) {
-		if n := len(key.Reveal()); n > 0 && n < leastKey {
-			path := "queue/encryption_key"
-			if i > 0 {
-				path = fmt.Sprintf("queue/previous_keys/%d", i-1)
-			}
-			r.add(path, "has %d characters; a key needs at least %d: openssl rand -base64 32 prints one", n, leastKey)
-		}
-	}
+	q.checkKeys(r)
 	if q.Memory != 0 && q.Memory < 32<<20 {
 		r.add("queue/memory", "%s is too small to work in: at least 32MiB, or 0 for no limit", q.Memory)
 	}

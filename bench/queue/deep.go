@@ -63,8 +63,11 @@ func (o *ours) claims(ctx context.Context, s scene, n int) (first time.Duration,
 		got, err := fresh.Claim(ctx, jobs.ClaimRequest{Worker: "bench", Queues: []string{"default"}, Limit: 1,
 			Lease: time.Minute})
 		took := time.Since(begun)
-		if err != nil || len(got) != 1 && i > 0 {
-			return 0, nil, fmt.Errorf("claim %d took %d jobs (%v)", i+1, len(got), err)
+		if err != nil {
+			return 0, nil, fmt.Errorf("claim %d: %w", i+1, err)
+		}
+		if len(got) != 1 && i > 0 {
+			return 0, nil, fmt.Errorf("claim %d took %d jobs", i+1, len(got))
 		}
 		if len(got) == 1 {
 			if _, err := fresh.Settle(ctx, []jobs.Settlement{

@@ -52,7 +52,8 @@ func New(secrets ...[]byte) (*Keys, error) {
 	k := &Keys{}
 	for i, secret := range secrets {
 		if len(secret) < LeastSecret {
-			return nil, fmt.Errorf("the secret number %d has %d bytes; at least %d are needed", i+1, len(secret), LeastSecret)
+			return nil, fmt.Errorf("the secret number %d has %d bytes; at least %d are needed", i+1, len(secret),
+				LeastSecret)
 		}
 		seed, err := hkdf.Key(sha256.New, secret, nil, purpose, ed25519.SeedSize)
 		if err != nil {
