@@ -72,7 +72,7 @@ func mailHandler(registry *jobs.Registry, r *Services) error {
 	m := mail.Config{
 		Site: r.Site, DB: r.OwnDB, Templates: templates.Mail(), TemplateFolder: c.Templates, AttachmentRoots: c.Roots,
 		MaxAttachmentBytes: int64(c.MaxSize), IdleConnections: r.Config.Queue.Concurrency, ResendUnknown: c.Resend,
-		KeepPayload: c.KeepBody, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
+		KeepPayload: c.KeepBody, Payloads: registry, EmailLogs: c.CMSLog, CommandTimeout: c.Timeout,
 		Pin: c.Pin, AllowPrivate: c.Networks(), OneRecipient: c.OneRecipient, Limits: mailLimits(c.Rate),
 		MaxAge: c.MaxAge, HardBounceExpiry: c.Suppress, Breaker: r.Breakers, Counted: r.Mailed, Enqueue: r, Now: r.Now,
 		Logger: r.Log,

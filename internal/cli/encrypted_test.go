@@ -10,13 +10,14 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/encryption"
+	mailpage "github.com/cmsjobs/cmsjobs/internal/web/feature/mail"
 )
 
 // A reset link is in the mail and nowhere else: not in the row, the API or the failed job,
 // which a wrong key leaves complete.
 func TestAResetLinkStandsInItsMailOnly(t *testing.T) {
 	const key, link = "CMSJOBS_QUEUE_ENCRYPTION_KEY=0123456789abcdef0123456789abcdef", "the-link-of-zoe"
-	o := newOffice(t, key)
+	o := newOffice(t, key, "CMSJOBS_MAIL_KEEP_BODY=true")
 	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: strings.TrimPrefix(o.dsn, "--dsn=")})
 	if err != nil {
 		t.Fatal(err)
@@ -54,6 +55,15 @@ func TestAResetLinkStandsInItsMailOnly(t *testing.T) {
 	}
 	if mail, err := os.ReadFile(files[0]); err != nil || !strings.Contains(string(mail), link) {
 		t.Errorf("the mail: %s, %v", mail, err)
+	}
+	stored("SELECT payload FROM cmsjobs_mail_payloads")
+	var sent mailPage
+	if o.get("/api/v1/mail", &sent); len(sent.Items) == 0 {
+		t.Fatal("no mail is listed")
+	}
+	var one mailpage.Mail
+	if o.get("/api/v1/mail/"+sent.Items[0].ID, &one); !strings.Contains(one.PlainText, link) {
+		t.Errorf("the kept mail: %+v", one)
 	}
 	var envelope struct{ Data map[string]json.RawMessage }
 	if err := json.Unmarshal([]byte(row), &envelope); err != nil {

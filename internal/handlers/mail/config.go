@@ -89,6 +89,8 @@ type Config struct {
 	HardBounceExpiry time.Duration
 	// KeepPayload stores what was sent, so that it can be sent again.
 	KeepPayload bool
+	// Payloads encrypts what is stored, and decrypts it; nil stores it as it is.
+	Payloads Payloads
 	// Mailbox is read by mail.bounces; without a Host there is no such type.
 	Mailbox Mailbox
 	// EmailLogs writes a row of the CMS's own mail log for each accepted mail.

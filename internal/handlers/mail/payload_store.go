@@ -12,8 +12,20 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
+// Payloads encrypts the payloads of a type and decrypts them: jobs.Registry.
+type Payloads interface {
+	Encrypted(jobType string, data json.RawMessage) (json.RawMessage, error)
+	Decrypted(jobType string, data json.RawMessage) (json.RawMessage, error)
+}
+
 // keep stores what is to be sent, so that a person can send it again.
-func (l ledger) keep(ctx context.Context, uuid string, payload json.RawMessage) error {
+func (h *Handler) keep(ctx context.Context, uuid string, payload json.RawMessage) (err error) {
+	if h.c.Payloads != nil {
+		if payload, err = h.c.Payloads.Encrypted(Send.Name, payload); err != nil {
+			return fmt.Errorf("keeping the mail: %w", err)
+		}
+	}
+	l := h.ledger
 	insert := database.Of(l.db).InsertIgnore("cmsjobs_mail_payloads", "job_uuid, payload, created_at", "(?, ?, ?)")
 	if _, err := l.db.ExecContext(ctx, l.db.Rebind(insert), uuid, string(payload), l.now().UnixMilli()); err != nil {
 		return fmt.Errorf("keeping the mail: %w", err)
@@ -25,15 +37,20 @@ func (l ledger) keep(ctx context.Context, uuid string, payload json.RawMessage) 
 var ErrNotKept = errors.New("what this mail said was not kept (mail.keep_body), so it cannot be sent again from here")
 
 // kept is the payload that keep stored, or ErrNotKept.
-func (l ledger) kept(ctx context.Context, uuid string) (SendPayload, error) {
+func (h *Handler) kept(ctx context.Context, uuid string) (SendPayload, error) {
 	var p SendPayload
-	var raw string
-	err := l.db.GetContext(ctx, &raw, l.db.Rebind("SELECT payload FROM cmsjobs_mail_payloads WHERE job_uuid = ?"), uuid)
+	var stored string
+	l := h.ledger
+	err := l.db.GetContext(ctx, &stored, l.db.Rebind("SELECT payload FROM cmsjobs_mail_payloads WHERE job_uuid = ?"), uuid)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, ErrNotKept
 	}
+	raw := json.RawMessage(stored)
+	if err == nil && h.c.Payloads != nil {
+		raw, err = h.c.Payloads.Decrypted(Send.Name, raw)
+	}
 	if err == nil {
-		err = json.Unmarshal([]byte(raw), &p)
+		err = json.Unmarshal(raw, &p)
 	}
 	if err != nil {
 		return p, fmt.Errorf("reading what the mail %s said: %w", uuid, err)
@@ -45,7 +62,7 @@ func (l ledger) kept(ctx context.Context, uuid string) (SendPayload, error) {
 // that was changed since then shows its new text. Without anything kept it is
 // ErrNotKept.
 func (h *Handler) Body(ctx context.Context, uuid string) (template.Content, error) {
-	p, err := h.ledger.kept(ctx, uuid)
+	p, err := h.kept(ctx, uuid)
 	if err != nil {
 		return template.Content{}, err
 	}
@@ -74,7 +91,7 @@ func (h *Handler) Resend(ctx context.Context, uuid string, only ...string) (jobs
 
 // Again is the job that Resend enqueues.
 func (h *Handler) Again(ctx context.Context, uuid string, only ...string) (jobs.Spec, error) {
-	p, err := h.ledger.kept(ctx, uuid)
+	p, err := h.kept(ctx, uuid)
 	if errors.Is(err, ErrNotKept) {
 		err = h.unkept(ctx, uuid)
 	}

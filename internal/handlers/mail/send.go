@@ -65,7 +65,7 @@ func (h *Handler) delivery(ctx context.Context, job jobs.Job, p SendPayload) (*d
 		return nil, err
 	}
 	if len(known) == 0 && h.c.KeepPayload {
-		if err := h.ledger.keep(ctx, job.UUID, job.Data); err != nil {
+		if err := h.keep(ctx, job.UUID, job.Data); err != nil {
 			return nil, err
 		}
 	}
