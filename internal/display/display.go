@@ -15,9 +15,9 @@ func Short(s string, width int) string {
 	return s
 }
 
-// Ago is a moment in words: "3m ago", "in 2h".
+// Ago is a moment in words: "3m ago", "in 2h"; "–" where it is not known.
 func Ago(t, now time.Time) string {
-	if t.IsZero() {
+	if t.Unix() <= 0 { // a row of PHP may have 0
 		return "–"
 	}
 	if d := now.Sub(t); d >= 0 {
