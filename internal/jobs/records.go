@@ -45,6 +45,9 @@ type WorkerRecord struct {
 	Alive bool
 }
 
+// SoonLength is how far ScheduleRecord.Soon looks.
+const SoonLength = 12 * time.Hour
+
 // ScheduleRecord is what people see of a schedule entry.
 type ScheduleRecord struct {
 	Name    string
@@ -58,6 +61,8 @@ type ScheduleRecord struct {
 	Changed bool   // differs from the timetable that the program or configuration gave
 	// Next are the next ticks, soonest first (about five); empty while paused.
 	Next []time.Time
+	// Soon are the ticks of the next SoonLength in the schedule's zone, soonest first.
+	Soon []time.Time
 	// Last is the newest tick, nil when there was none.
 	Last *TickRecord
 }

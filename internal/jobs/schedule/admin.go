@@ -35,6 +35,7 @@ func (s *Scheduler) Schedules(ctx context.Context) ([]jobs.ScheduleRecord, error
 		_, r.Changed = changes[e.Name]
 		if calendar, err := ParseCalendar(e.Cron); err == nil && !e.Paused {
 			r.Next = calendar.Next(now, zone, nextShown)
+			r.Soon = calendar.Between(now, now.Add(jobs.SoonLength), zone)
 		}
 		if s.c.History != nil {
 			ticks, err := s.c.History.Ticks(ctx, e.Name, jobs.Page{Limit: 1})

@@ -6,8 +6,10 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
@@ -19,6 +21,8 @@ type schedulesPageData struct {
 	Configured bool
 	Entries    []scheduleRow
 	Legend     []legendEntry
+	Soon       []soonRow
+	Zone       string // of the times in Soon
 	web.RunActions
 }
 
@@ -32,6 +36,32 @@ type scheduleRow struct {
 type legendEntry struct {
 	Outcome string
 	Square  template.HTML
+}
+
+// soonTimes is how often an entry may stand among what runs soon.
+const soonTimes = 4
+
+// soonRow is when an entry runs in the next hours. One that runs more often than
+// soonTimes stands there once: Times says how often it runs.
+type soonRow struct {
+	Entry, At string
+	Times     int
+	at        time.Time
+}
+
+// soonOf is when an entry runs, as clocks in its zone show it: an hour that comes twice
+// in autumn stands there twice.
+func soonOf(r jobs.ScheduleRecord) (rows []soonRow) {
+	often := len(r.Soon) > soonTimes
+	for _, t := range r.Soon {
+		row := soonRow{Entry: r.Name, At: t.Format("15:04"), Times: 1, at: t}
+		if often {
+			row.Times = len(r.Soon)
+			return []soonRow{row}
+		}
+		rows = append(rows, row)
+	}
+	return rows
 }
 
 // stripTicks is how many ticks the strip shows.
@@ -53,9 +83,12 @@ func (h handlers) schedulesPage(req *web.Request) error {
 		if err != nil {
 			return fmt.Errorf("listing the ticks of %s: %w", r.Name, err)
 		}
+		v.Zone = r.Zone
+		v.Soon = append(v.Soon, soonOf(r)...)
 		v.Entries = append(v.Entries, scheduleRow{req.View().Schedule(r), cronWords(lang, r.Cron),
 			strip(lang, r.Name, ticks.Items)})
 	}
+	slices.SortStableFunc(v.Soon, func(a, b soonRow) int { return a.at.Compare(b.at) })
 	return req.Show(web.PageView{Name: "schedules", Live: cmp.Or(live, web.LiveList), Data: v, Ready: true})
 }
 
