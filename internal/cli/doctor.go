@@ -170,7 +170,14 @@ func (a *commandLine) healthByItself(ctx context.Context, r *app.Services, check
 	if len(failing) > 0 {
 		return fmt.Errorf("not ready: %s", strings.Join(failing, "; "))
 	}
-	_, err = fmt.Fprintln(a.out, "ready")
+	return a.sayReady()
+}
+
+func (a *commandLine) sayReady() error {
+	if a.global.json {
+		return a.printJSON(map[string]bool{"ready": true})
+	}
+	_, err := fmt.Fprintln(a.out, "ready")
 	return err
 }
 
@@ -189,7 +196,10 @@ func (a *commandLine) askReady(ctx context.Context, l *config.Loaded, checks []s
 		if err != nil {
 			return err
 		}
-		return conn.Close()
+		if err := conn.Close(); err != nil {
+			return err
+		}
+		return a.sayReady()
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+base+
 		"/readyz?"+
@@ -212,8 +222,7 @@ func (a *commandLine) askReady(ctx context.Context, l *config.Loaded, checks []s
 	if answer.StatusCode != http.StatusOK {
 		return fmt.Errorf("not ready: %s %s", answer.Status, strings.TrimSpace(string(text)))
 	}
-	_, err = fmt.Fprintln(a.out, "ready")
-	return err
+	return a.sayReady()
 }
 
 func (a *commandLine) breakersCommand() *cobra.Command {

@@ -78,6 +78,9 @@ func TestAServiceWithoutHTTPIsReadyToo(t *testing.T) {
 	s.env = append(s.env, "NOTIFY_SOCKET="+unit.path)
 	s.launch()
 	unit.hears("READY=1")
+	if out := s.command("health", "--json"); strings.Join(strings.Fields(out), "") != `{"ready":true}` {
+		t.Errorf("health --json says %q", out)
+	}
 	if out := s.command("health"); out != "ready\n" { // measures by itself
 		t.Errorf("health says %q", out)
 	}
