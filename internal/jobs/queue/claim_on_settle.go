@@ -26,7 +26,7 @@ func (s *Store) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, r jo
 	default: // another call is claiming
 	}
 	results = make([]error, len(ends))
-	err = s.settle(ctx, pendingOf(ends), results, n)
+	err = s.settle(ctx, s.pendingOf(ends), results, n)
 	switch {
 	case err != nil && n != nil && database.Classify(err).Unclear():
 		s.recordInDoubt(n.claim, n.rows, n.until)

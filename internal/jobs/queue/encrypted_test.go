@@ -73,7 +73,11 @@ func TestEncryptedFieldsAreUnreadableInTheTables(t *testing.T) {
 			read("cmsjobs_runs", "data")
 			f.InsertRaw("default", `{"type":"test.letter","data":{"to":"zoe@example.com","body":"the reset link",`+
 				`"data":{"url":"/reset/abc"}}}`)
-			f.MustSettle(tablestest.End(run(), jobs.Completed))
+			end := tablestest.End(run(), jobs.Completed)
+			end.FollowUps = []jobs.Spec{kind.New(sent)}
+			f.MustSettle(end)
+			read("jobs", column)
+			run()
 		})
 	}
 }

@@ -16,7 +16,7 @@ import (
 // written: settling the same again is harmless.
 func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]error, error) {
 	results := make([]error, len(settlements))
-	for batch := range slices.Chunk(pendingOf(settlements), s.tables.MaxBatch) {
+	for batch := range slices.Chunk(s.pendingOf(settlements), s.tables.MaxBatch) {
 		if err := s.settle(ctx, batch, results, nil); err != nil {
 			return nil, s.tables.NoteTrouble(err)
 		}
@@ -25,30 +25,29 @@ func (s *Store) Settle(ctx context.Context, settlements []jobs.Settlement) ([]er
 }
 
 // pendingOf are settlements on their way.
-func pendingOf(settlements []jobs.Settlement) []pendingSettlement {
+func (s *Store) pendingOf(settlements []jobs.Settlement) []pendingSettlement {
 	ends := make([]pendingSettlement, len(settlements))
 	for i := range settlements {
-		ends[i] = pendingSettlement{Settlement: checked(&settlements[i]), index: i}
+		ends[i] = pendingSettlement{Settlement: s.checked(&settlements[i]), index: i}
 	}
 	return ends
 }
 
-// checked turns a completion whose follow-ups cannot be enqueued into a
-// failure: they would otherwise be lost without a message.
-func checked(x *jobs.Settlement) *jobs.Settlement {
+// checked prepares what follows a completion. One whose follow-ups cannot be enqueued
+// becomes a failure: they would otherwise be lost without a message.
+func (s *Store) checked(x *jobs.Settlement) *jobs.Settlement {
 	if len(x.FollowUps) == 0 {
 		return x
 	}
 	y := *x
 	if y.Outcome != jobs.Completed {
 		y.FollowUps = nil
+		return &y
 	}
-	for _, n := range y.FollowUps {
-		if err := n.Check(); err != nil {
-			y.Outcome, y.FollowUps = jobs.Failed, nil
-			y.Error = "the job was done, but a job that should follow it is refused: " + err.Error()
-			break
-		}
+	var err error
+	if y.FollowUps, err = s.prepare(x.FollowUps); err != nil {
+		y.Outcome, y.FollowUps = jobs.Failed, nil
+		y.Error = "the job was done, but a job that should follow it is refused: " + err.Error()
 	}
 	return &y
 }
