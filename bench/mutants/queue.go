@@ -124,4 +124,13 @@ var guardsOfQueue = []guard{
 		in:      past,
 		test:    "TestJobsThatWaitForTheirRateAreNotOverdue",
 	},
+	{
+		promise: "D",
+		name:    "what follows a job is encrypted, too",
+		file:    "internal/jobs/queue/settle.go",
+		old:     "if y.FollowUps, err = s.prepare(x.FollowUps); err != nil {",
+		without: "if _, err = s.prepare(x.FollowUps); err != nil {",
+		in:      store,
+		test:    "TestEncryptedFieldsAreUnreadableInTheTables",
+	},
 }
