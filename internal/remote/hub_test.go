@@ -3,9 +3,11 @@ package remote_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/encryption"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/announce"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
@@ -35,6 +37,11 @@ func newSite(t *testing.T, engine jobstest.Engine, layout tables.Layout, slots i
 		t.Fatal(err)
 	}
 	ours := jobs.NewRegistry()
+	keys, err := encryption.New([]byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	ours.SetKeys(keys)
 	jobs.Handle(ours, jobs.Kind[struct{}]{Name: "mail.send"}, func(context.Context, jobs.Job, struct{}) error {
 		return nil
 	})
@@ -76,9 +83,12 @@ func newSite(t *testing.T, engine jobstest.Engine, layout tables.Layout, slots i
 	return s
 }
 
+// schema is what shop.resize takes: its note is nobody's business.
+const schema = `{"type":"object","properties":{"width":{"type":"integer"},"note":{"type":"string","x-encrypted":true}}}`
+
 func (s *site) registration(slots int) remote.Registration {
 	return remote.Registration{Name: "shop@test", Slots: slots, Lease: 5 * time.Second, Types: []remote.Type{{
-		Name: "shop.resize", MaxAttempts: 3, Backoff: []time.Duration{0}}}}
+		Name: "shop.resize", MaxAttempts: 3, Backoff: []time.Duration{0}, Schema: []byte(schema)}}}
 }
 
 func (s *site) put(n int) (ids []string) {
@@ -179,6 +189,29 @@ func TestEndsAreWrittenOnce(t *testing.T) {
 
 // A program that dies loses its job after its lease, by an attempt; what it says
 // later changes nothing. One that is named by heartbeats stays.
+// A field that a program's schema calls encrypted is unreadable in the table, and the
+// program gets it as it was.
+func TestAProgramReadsItsEncryptedFields(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			s := newSite(t, engine, tables.Stock, 1)
+			receipts, err := s.store.Enqueue(t.Context(), jobs.Spec{Type: "shop.resize",
+				Data: []byte(`{"width":3,"note":"for zoe alone"}`)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if stored := string(s.job(receipts[0].UUID).Payload); strings.Contains(stored, "zoe") ||
+				!strings.Contains(stored, encryption.Prefix) {
+				t.Errorf("the row has %s", stored)
+			}
+			got := s.claim(1)
+			if len(got) != 1 || !strings.Contains(string(got[0].Job.Data), "for zoe alone") {
+				t.Fatalf("the program got %+v", got)
+			}
+		})
+	}
+}
+
 func TestASilentProgramLosesItsJobs(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, tables.Stock, 2)
 	s.put(2)
