@@ -41,7 +41,8 @@ func (h *Handler) kept(ctx context.Context, uuid string) (SendPayload, error) {
 	var p SendPayload
 	var stored string
 	l := h.ledger
-	err := l.db.GetContext(ctx, &stored, l.db.Rebind("SELECT payload FROM cmsjobs_mail_payloads WHERE job_uuid = ?"), uuid)
+	err := l.db.GetContext(ctx, &stored, l.db.Rebind("SELECT payload FROM cmsjobs_mail_payloads WHERE job_uuid = ?"),
+		uuid)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, ErrNotKept
 	}
