@@ -141,7 +141,7 @@ func TestARatesBacklogDelaysNobody(t *testing.T) {
 			if took := time.Since(begun); took > 2*time.Second && i > 0 {
 				t.Errorf("job %d began after %v", i, took)
 			}
-		case <-time.After(20 * time.Second):
+		case <-time.After(inTime):
 			t.Fatalf("job %d does not begin behind %d that wait for their rate", i, len(backlog))
 		}
 		time.Sleep(100 * time.Millisecond) // the pace of the load

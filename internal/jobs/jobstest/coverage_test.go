@@ -28,6 +28,16 @@ var onOneServer = map[string]string{
 	"internal/cli/service_restore_post_test.go TestAPostIsRestoredOverHTTP":   "over HTTP and by a worker; the restore itself runs on both in internal/handlers/backup",
 	"internal/handlers/backup/moment_test.go TestRetentionRemovesTheLogThatNoBackupNeeds": "retention counts segments " +
 		"by their names; archive and replay run on both",
+	"internal/cli/service_restore_post_test.go TestTheDatabaseOfAnySecondByTheCommandLine": "the command and the " +
+		"service's loop; archive and replay run on both",
+	"internal/handlers/backup/binlog/kill_test.go TestKilledAtAnyMomentTheArchiveGoesOn": "a process that is killed " +
+		"leaves the same; what an archiver that dies leaves is tested on both",
+	"internal/handlers/backup/log_test.go TestAMissingLogIsSaidOnce": "what is logged of a log that is not there " +
+		"comes from one check, which runs on both",
+	"internal/handlers/backup/log_test.go TestNoMomentBehindALogThatCannotBeRead": "the end of the archive is " +
+		"compared with a moment; archive and replay run on both",
+	"internal/handlers/backup/moment_test.go TestAMomentFromAnotherHost": "places differ, not servers; archive and " +
+		"replay run on both",
 	"internal/handlers/backup/binlog/faults_test.go TestOnlyWhatWasSignedIsApplied": "signatures are checked before " +
 		"a server is asked",
 	"setup_test.go TestTheRemovalOfSetupKeepsLaterBackups": "files in a folder; TestSetupAndItsRemoval runs on both",
