@@ -113,7 +113,7 @@ func (r *Services) openSite(context.Context) (err error) {
 
 func (r *Services) openKinds(context.Context) error {
 	r.Registry = jobs.NewRegistry()
-	keys, err := fieldKeys(r.Config.Queue, r.Site.Env)
+	keys, err := r.fieldKeys()
 	if err != nil {
 		return UsageError{Err: err}
 	}
@@ -128,16 +128,44 @@ func (r *Services) openKinds(context.Context) error {
 
 // fieldKeys are the keys of encrypted fields: the configuration's, else those of the CMS;
 // nil where there are none. With encryption off they only decrypt what is there.
-func fieldKeys(q config.Queue, env cms.Env) (*encryption.Keys, error) {
-	texts := []string{q.EncryptionKey.Reveal(), env["APP_KEY"]}
-	for _, key := range q.PreviousKeys {
-		texts = append(texts, key.Reveal())
+func (r *Services) fieldKeys() (*encryption.Keys, error) {
+	var texts []string
+	for _, key := range r.fieldKeyTexts() {
+		texts = append(texts, key.text)
 	}
-	keys, err := encryption.Of(append(texts, strings.Split(env["APP_PREVIOUS_KEYS"], ",")...)...)
-	if err == nil && keys != nil && !q.Encrypt {
+	keys, err := encryption.Of(texts...)
+	if err == nil && keys != nil && !r.Config.Queue.Encrypt {
 		keys = keys.ToDecrypt()
 	}
 	return keys, err
+}
+
+// FieldKey says where the key comes from with which fields are encrypted, "" where there
+// is none.
+func (r *Services) FieldKey() string {
+	for _, key := range r.fieldKeyTexts() {
+		if encryption.Usable(key.text) {
+			return key.from
+		}
+	}
+	return ""
+}
+
+// fieldKeyTexts are the possible keys, the first usable of which encrypts.
+func (r *Services) fieldKeyTexts() (keys []struct{ from, text string }) {
+	q, env := r.Config.Queue, r.Site.Env
+	add := func(from string, texts ...string) {
+		for _, text := range texts {
+			keys = append(keys, struct{ from, text string }{from, text})
+		}
+	}
+	add("queue.encryption_key", q.EncryptionKey.Reveal())
+	add("the CMS's APP_KEY", env["APP_KEY"])
+	for _, key := range q.PreviousKeys {
+		add("queue.previous_keys", key.Reveal())
+	}
+	add("the CMS's APP_PREVIOUS_KEYS", strings.Split(env["APP_PREVIOUS_KEYS"], ",")...)
+	return keys
 }
 
 // RegisterKinds joins every handler to its type, then lets the configuration

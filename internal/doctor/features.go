@@ -11,7 +11,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
-	"github.com/cmsjobs/cmsjobs/internal/encryption"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/mail/provider"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap"
@@ -39,13 +38,11 @@ func checkCMS(ctx context.Context, r *app.Services) ([]Finding, error) {
 // checkEncryption says with which key fields of payloads are encrypted.
 func checkEncryption(_ context.Context, r *app.Services) ([]Finding, error) {
 	const plain = "fields of payloads that hold secrets are stored as they come: "
-	switch q := r.Config.Queue; {
-	case !q.Encrypt:
+	switch from := r.FieldKey(); {
+	case !r.Config.Queue.Encrypt:
 		return []Finding{ok(plain + "queue.encrypt is off")}, nil
-	case q.EncryptionKey != "":
-		return []Finding{ok("fields of payloads that hold secrets are encrypted with queue.encryption_key")}, nil
-	case len(encryption.Secret(r.Site.Env["APP_KEY"])) >= encryption.LeastSecret:
-		return []Finding{ok("fields of payloads that hold secrets are encrypted with the CMS's APP_KEY")}, nil
+	case from != "":
+		return []Finding{ok("fields of payloads that hold secrets are encrypted with %s", from)}, nil
 	}
 	return []Finding{ok(plain + "there is no APP_KEY and no queue.encryption_key")}, nil
 }

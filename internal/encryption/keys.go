@@ -27,8 +27,8 @@ const scheme = "age:"
 // purpose keeps the keys apart from others that are made from the same secret.
 const purpose = "cmsjobs payload fields 1"
 
-// LeastSecret is how many bytes a secret has at least.
-const LeastSecret = 16
+// leastSecret is how many bytes a secret has at least.
+const leastSecret = 16
 
 // maxValue bounds what is decrypted: a payload is not larger.
 const maxValue = 1 << 20
@@ -51,9 +51,9 @@ func New(secrets ...[]byte) (*Keys, error) {
 	}
 	k := &Keys{}
 	for i, secret := range secrets {
-		if len(secret) < LeastSecret {
+		if len(secret) < leastSecret {
 			return nil, fmt.Errorf("the secret number %d has %d bytes; at least %d are needed", i+1, len(secret),
-				LeastSecret)
+				leastSecret)
 		}
 		seed, err := hkdf.Key(sha256.New, secret, nil, purpose, ed25519.SeedSize)
 		if err != nil {
@@ -85,8 +85,8 @@ func New(secrets ...[]byte) (*Keys, error) {
 func Of(texts ...string) (*Keys, error) {
 	var secrets [][]byte
 	for _, text := range texts {
-		if secret := Secret(text); len(secret) >= LeastSecret {
-			secrets = append(secrets, secret)
+		if Usable(text) {
+			secrets = append(secrets, Secret(text))
 		}
 	}
 	if len(secrets) == 0 {
@@ -94,6 +94,9 @@ func Of(texts ...string) (*Keys, error) {
 	}
 	return New(secrets...)
 }
+
+// Usable says whether a text is long enough to be a key.
+func Usable(text string) bool { return len(Secret(text)) >= leastSecret }
 
 // Secret is the secret that a key of Laravel stands for: base64:… or the text itself.
 func Secret(key string) []byte {
@@ -135,6 +138,9 @@ func Encrypted(value json.RawMessage) bool {
 
 // Decrypt returns what an encrypted value was before.
 func (k *Keys) Decrypt(value json.RawMessage) (json.RawMessage, error) {
+	if k == nil {
+		return nil, ErrNoKey
+	}
 	var text string
 	if err := json.Unmarshal(value, &text); err != nil {
 		return nil, fmt.Errorf("reading an encrypted value: %w", err)
