@@ -348,7 +348,7 @@ var guardsOfRights = []guard{
 	{
 		promise: "D",
 		name:    "fields with secrets are stored encrypted",
-		file:    "internal/jobs/encrypted.go",
+		file:    "internal/jobs/registry.go",
 		old:     "if r.keys == nil || !known || !e.Schema.HasEncrypted() {",
 		without: "if r.keys == nil || known || !e.Schema.HasEncrypted() {",
 		in:      store,

@@ -17,25 +17,8 @@ func (k *Keys) EncryptFields(data json.RawMessage, secret func(name string) bool
 	if k == nil || k.recipient == nil {
 		return data, nil
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil || members == nil {
-		return data, nil
-	}
-	changed := false
-	for name, value := range members {
-		if !secret(name) || Encrypted(value) {
-			continue
-		}
-		encrypted, err := k.Encrypt(value)
-		if err != nil {
-			return nil, fmt.Errorf("the field %s: %w", name, err)
-		}
-		members[name], changed = encrypted, true
-	}
-	if !changed {
-		return data, nil
-	}
-	return json.Marshal(members)
+	return members(data, func(name string, value json.RawMessage) bool { return secret(name) && !Encrypted(value) },
+		k.Encrypt)
 }
 
 // DecryptFields decrypts the encrypted members of an object.
@@ -43,26 +26,30 @@ func (k *Keys) DecryptFields(data json.RawMessage) (json.RawMessage, error) {
 	if !bytes.Contains(data, []byte(Prefix)) {
 		return data, nil
 	}
-	var members map[string]json.RawMessage
-	if json.Unmarshal(data, &members) != nil || members == nil {
+	return members(data, func(_ string, value json.RawMessage) bool { return Encrypted(value) }, k.Decrypt)
+}
+
+// members changes the chosen members of an object. What is no object, or has none of them,
+// stays as it is.
+func members(data json.RawMessage, chosen func(string, json.RawMessage) bool,
+	change func(json.RawMessage) (json.RawMessage, error)) (json.RawMessage, error) {
+	var all map[string]json.RawMessage
+	if json.Unmarshal(data, &all) != nil {
 		return data, nil
 	}
 	changed := false
-	for name, value := range members {
-		if !Encrypted(value) {
+	for name, value := range all {
+		if !chosen(name, value) {
 			continue
 		}
-		if k == nil {
-			return nil, fmt.Errorf("the field %s: %w", name, ErrNoKey)
-		}
-		plain, err := k.Decrypt(value)
+		next, err := change(value)
 		if err != nil {
 			return nil, fmt.Errorf("the field %s: %w", name, err)
 		}
-		members[name], changed = plain, true
+		all[name], changed = next, true
 	}
 	if !changed {
 		return data, nil
 	}
-	return json.Marshal(members)
+	return json.Marshal(all)
 }

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
-	"slices"
-	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/phrase"
@@ -122,7 +119,7 @@ func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) erro
 		if j.Data, err = r.Decrypted(j.Type, j.Data); err != nil {
 			return err
 		}
-		payload, _, ignored, err := decode[P](shape, j.Type, j.Data)
+		payload, _, ignored, err := decode[P](r, shape, j.Type, j.Data)
 		if err != nil {
 			return err
 		}
@@ -134,19 +131,19 @@ func Handle[P any](r *Registry, k Kind[P], fn func(context.Context, Job, P) erro
 		return fn(ctx, j, payload)
 	}
 	check := func(data json.RawMessage) error {
-		plain, err := r.Decrypted(k.Name, data)
-		if err == nil {
-			_, _, _, err = decode[P](shape, k.Name, plain)
-		}
+		_, _, _, err := decode[P](r, shape, k.Name, data)
 		return err
 	}
 	r.add(Entry{Type: k.Name, Queue: k.Queue, Policy: k.Policy.withDefaults(), Run: run, Check: check, Schema: shape})
 }
 
-// decode reads data, which may be nothing at all. read is data with the fields'
-// own names; unknown are fields that the type does not have.
-func decode[P any](shape *schema.Object, jobType string, data json.RawMessage) (payload P, read json.RawMessage,
-	unknown []schema.Unknown, err error) {
+// decode reads data as it is stored, which may be nothing at all. read is data with the
+// fields' own names; unknown are fields that the type does not have.
+func decode[P any](r *Registry, shape *schema.Object, jobType string, data json.RawMessage) (payload P,
+	read json.RawMessage, unknown []schema.Unknown, err error) {
+	if data, err = r.Decrypted(jobType, data); err != nil {
+		return payload, nil, nil, err
+	}
 	if emptyJSON(data) {
 		data = json.RawMessage("{}")
 	}
@@ -243,103 +240,6 @@ func (e Entry) Canonical(data json.RawMessage) json.RawMessage {
 		return data
 	}
 	return read
-}
-
-// Registry knows which types can run here. It is filled at start and read from
-// then on; filling it while it is read is not safe.
-//
-// Types that others run (SetElsewhere) may change at any time.
-type Registry struct {
-	entries   map[string]Entry
-	aliases   map[string]string
-	elsewhere atomic.Pointer[map[string]Entry]
-	keys      FieldKeys // nil: nothing is encrypted
-}
-
-// NewRegistry returns a registry without types.
-func NewRegistry() *Registry {
-	return &Registry{entries: map[string]Entry{}, aliases: map[string]string{}}
-}
-
-func (r *Registry) add(e Entry) {
-	if _, taken := r.entries[e.Type]; taken || e.Type == "" {
-		panic(fmt.Sprintf("jobs: type %q is registered twice or has no name", e.Type))
-	}
-	r.entries[e.Type] = e
-}
-
-// Alias makes jobs that say alias run as type (email.send is
-// mail.send). It panics when type is not registered.
-func (r *Registry) Alias(alias, kind string) {
-	if _, known := r.entries[kind]; !known {
-		panic(fmt.Sprintf("jobs: alias %q for the unknown type %q", alias, kind))
-	}
-	r.aliases[alias] = kind
-}
-
-// Lookup finds a type by its name or by an alias of it.
-func (r *Registry) Lookup(name string) (Entry, bool) {
-	if kind, ok := r.aliases[name]; ok {
-		name = kind
-	}
-	e, ok := r.entries[name]
-	return e, ok
-}
-
-// OwnPath is a path of keys into the payload of a type, which may be an alias:
-// the type's own name, and the fields' own names in place of synonyms and other
-// spellings. Of a type that is not here all stays as it is.
-func (r *Registry) OwnPath(name string, at []string) (jobType string, own []string) {
-	e, known := r.Lookup(name)
-	if !known || e.Schema == nil {
-		return name, at
-	}
-	return e.Type, e.Schema.OwnPath(at)
-}
-
-// Override changes the policy of a registered type, as configuration does.
-func (r *Registry) Override(kind string, change func(Policy) Policy) error {
-	e, ok := r.entries[kind]
-	if !ok {
-		if near := schema.Nearest(kind, r.Types()); near != "" {
-			return fmt.Errorf("no type is named %q; did you mean %q?", kind, near)
-		}
-		return fmt.Errorf("no type is named %q; known are %s", kind, strings.Join(r.Types(), ", "))
-	}
-	e.Policy = change(e.Policy).withDefaults()
-	r.entries[kind] = e
-	return nil
-}
-
-// Types lists the names of all types, sorted, without aliases.
-func (r *Registry) Types() []string {
-	names := make([]string, 0, len(r.entries))
-	for name := range r.entries {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Aliases lists the other names of a type, sorted.
-func (r *Registry) Aliases(jobType string) (names []string) {
-	for alias, of := range r.aliases {
-		if of == jobType {
-			names = append(names, alias)
-		}
-	}
-	slices.Sort(names)
-	return names
-}
-
-// Names lists types and aliases, sorted: every name that a row may carry.
-func (r *Registry) Names() []string {
-	names := r.Types()
-	for alias := range r.aliases {
-		names = append(names, alias)
-	}
-	slices.Sort(names)
-	return names
 }
 
 // Maker says who may make jobs of a type.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/cmsjobs/cmsjobs/internal/phrase"
@@ -34,11 +33,7 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	check, run, shape := e.Check, e.Run, e.Schema
 	if with.Refuse != nil {
 		refuse := func(data json.RawMessage) error {
-			plain, err := r.Decrypted(k.Name, data)
-			if err != nil {
-				return err
-			}
-			payload, read, _, err := decode[P](shape, k.Name, plain)
+			payload, read, _, err := decode[P](r, shape, k.Name, data)
 			if err != nil {
 				return err
 			}
@@ -55,6 +50,10 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 		}
 		if e.Maker == Anyone { // an order was checked when it was written
 			e.Run = func(ctx context.Context, j Job) error {
+				var err error
+				if j.Data, err = r.Decrypted(j.Type, j.Data); err != nil { // once for both
+					return err
+				}
 				if err := refuse(j.Data); err != nil {
 					return err
 				}
@@ -64,13 +63,9 @@ func Restrict[P any](r *Registry, k Kind[P], with Restriction[P]) {
 	}
 	if with.Reserved != nil {
 		e.Reserved = func(data json.RawMessage) []string {
-			plain, err := r.Decrypted(k.Name, data)
+			payload, _, _, err := decode[P](r, shape, k.Name, data)
 			if err != nil {
 				return nil // Check says why
-			}
-			payload, _, _, err := decode[P](shape, k.Name, plain)
-			if err != nil {
-				return nil
 			}
 			return with.Reserved(payload)
 		}
@@ -123,45 +118,4 @@ func (r *Registry) ReservedFields(kind string, data json.RawMessage) []string {
 		return nil
 	}
 	return e.Reserved(data)
-}
-
-// Summarizer is a result that says in sentences what it holds.
-type Summarizer interface{ Summary() phrase.Summary }
-
-// Results says that jobs of a type that Handle or HandleInternal has registered leave
-// results of type R, so that people can read them. It panics when the type is not
-// registered.
-func Results[R Summarizer, P any](r *Registry, k Kind[P]) {
-	e, known := r.entries[k.Name]
-	if !known {
-		panic(fmt.Sprintf("jobs: results of the unknown type %q", k.Name))
-	}
-	e.Summary = summaryOf[R]
-	r.entries[k.Name] = e
-}
-
-// summaryOf reads a result. What the queue itself adds to results is said, too.
-func summaryOf[R Summarizer](data json.RawMessage) (phrase.Summary, error) {
-	var ours struct {
-		Skipped string   `json:"skipped"`
-		Ignored []string `json:"ignored"`
-	}
-	var keys map[string]json.RawMessage
-	var s phrase.Summary
-	if json.Unmarshal(data, &keys) == nil && json.Unmarshal(data, &ours) == nil && len(keys) == 1 &&
-		ours.Skipped != "" {
-		s.Say("It did not run: %s.", ours.Skipped)
-		return s, nil
-	}
-	var result R
-	if len(keys) != 1 || ours.Ignored == nil { // else the handler left nothing
-		if err := json.Unmarshal(data, &result); err != nil {
-			return s, fmt.Errorf("reading the result: %w", err)
-		}
-		s = result.Summary()
-	}
-	if len(ours.Ignored) > 0 {
-		s.Say("Fields of the payload that the type does not have were ignored: %s.", strings.Join(ours.Ignored, ", "))
-	}
-	return s, nil
 }

@@ -4,8 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // Progress is how far a running job is.
@@ -187,4 +190,45 @@ func withIgnored(result json.RawMessage, ignored []string) json.RawMessage {
 	}
 	keys["ignored"] = names
 	return encodeKeys(keys)
+}
+
+// Summarizer is a result that says in sentences what it holds.
+type Summarizer interface{ Summary() phrase.Summary }
+
+// Results says that jobs of a type that Handle or HandleInternal has registered leave
+// results of type R, so that people can read them. It panics when the type is not
+// registered.
+func Results[R Summarizer, P any](r *Registry, k Kind[P]) {
+	e, known := r.entries[k.Name]
+	if !known {
+		panic(fmt.Sprintf("jobs: results of the unknown type %q", k.Name))
+	}
+	e.Summary = summaryOf[R]
+	r.entries[k.Name] = e
+}
+
+// summaryOf reads a result. What the queue itself adds to results is said, too.
+func summaryOf[R Summarizer](data json.RawMessage) (phrase.Summary, error) {
+	var ours struct {
+		Skipped string   `json:"skipped"`
+		Ignored []string `json:"ignored"`
+	}
+	var keys map[string]json.RawMessage
+	var s phrase.Summary
+	if json.Unmarshal(data, &keys) == nil && json.Unmarshal(data, &ours) == nil && len(keys) == 1 &&
+		ours.Skipped != "" {
+		s.Say("It did not run: %s.", ours.Skipped)
+		return s, nil
+	}
+	var result R
+	if len(keys) != 1 || ours.Ignored == nil { // else the handler left nothing
+		if err := json.Unmarshal(data, &result); err != nil {
+			return s, fmt.Errorf("reading the result: %w", err)
+		}
+		s = result.Summary()
+	}
+	if len(ours.Ignored) > 0 {
+		s.Say("Fields of the payload that the type does not have were ignored: %s.", strings.Join(ours.Ignored, ", "))
+	}
+	return s, nil
 }

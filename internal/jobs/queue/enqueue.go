@@ -53,12 +53,14 @@ func (s *Store) prepare(list []jobs.Spec) ([]jobs.Spec, error) {
 		if err := n.Check(); err != nil { // before it is encrypted: its errors name what was given
 			return nil, err
 		}
-		var err error
-		if n.Data, err = s.tables.Options.Registry.Encrypted(n.Type, n.Data); err != nil {
+		encrypted, err := s.tables.Options.Registry.Encrypted(n.Type, n.Data)
+		if err != nil {
 			return nil, err
 		}
-		if err := n.Check(); err != nil {
-			return nil, err
+		if len(encrypted) != len(n.Data) { // it is longer, and may be too long now
+			if n.Data = encrypted; n.Check() != nil {
+				return nil, n.Check()
+			}
 		}
 		if size := len(n.Data) + len(n.Metadata); size > s.tables.MaxBytes {
 			return nil, fmt.Errorf("the payload of %s has %d bytes, more than the server takes in one statement: "+
