@@ -51,6 +51,7 @@ type scene struct {
 	start  func() (*servers.Server, error)
 	source func(*site) feed.Source // of every insert; nil: none
 	socket bool                    // the program that inserts sends a datagram
+	row    bool                    // with the row, as the Laravel package does
 	looks  bool                    // looks at the usual pace; else only by hints
 	others int                     // rows of another table a second
 	// published says that PostgreSQL has publications instead of the trigger.
@@ -69,6 +70,8 @@ func (b bench) scenes(dir string) []scene {
 		{name: "PostgreSQL, looks every 50 ms", start: servers.PostgreSQL, looks: true},
 		{name: "SQLite, looks every 50 ms", start: sqlite, looks: true},
 		{name: "MariaDB, datagram", start: servers.MariaDB, socket: true},
+		{name: "MariaDB, datagram with the row", start: servers.MariaDB, socket: true, row: true},
+		{name: "MySQL, datagram with the row", start: servers.MySQL, socket: true, row: true},
 		{name: "MariaDB, binary log", start: servers.LoggedMariaDB, source: log},
 		{name: fmt.Sprintf("MariaDB, binary log, %d other rows/s", b.others), start: servers.LoggedMariaDB,
 			source: log, others: b.others},

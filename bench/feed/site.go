@@ -99,7 +99,7 @@ func (s *site) watch(ctx context.Context, o feed.Options) (w *feed.Watcher, stop
 
 // work runs a worker until stop is called.
 func (s *site) work(ctx context.Context) (stop func() error, err error) {
-	ears, err := wake.Listen(s.dir, s.store.NoteArrival, "default")
+	ears, err := wake.Listen(s.dir, s.store.NoteRow, "default")
 	if err != nil {
 		return nil, err
 	}
@@ -158,7 +158,7 @@ func (b bench) latency(ctx context.Context, s scene, site *site) (string, error)
 	var took []time.Duration
 	for i := range b.jobs {
 		time.Sleep(time.Duration(20+i*7%41) * time.Millisecond)
-		d, err := site.once(ctx, php, s.socket, socket)
+		d, err := site.once(ctx, php, s, socket)
 		if err != nil {
 			return "", err
 		}
@@ -177,23 +177,26 @@ func (b bench) latency(ctx context.Context, s scene, site *site) (string, error)
 }
 
 // once inserts one job and waits for its handler.
-func (s *site) once(ctx context.Context, php *sqlx.DB, datagram bool, socket string) (time.Duration, error) {
+func (s *site) once(ctx context.Context, php *sqlx.DB, by scene, socket string) (time.Duration, error) {
 	now := time.Now().Unix()
-	_, err := php.ExecContext(ctx, php.Rebind(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at)
-		VALUES ('default', '{"type":"bench.measured","data":{}}', 0, ?, ?)`), now, now)
+	const payload = `{"type":"bench.measured","data":{}}`
+	result, err := php.ExecContext(ctx, php.Rebind(`INSERT INTO jobs (queue, payload, attempts, available_at, created_at)
+		VALUES ('default', ?, 0, ?, ?)`), payload, now, now)
 	inserted := time.Now()
 	if err != nil {
 		return 0, err
 	}
-	if datagram {
-		conn, err := net.Dial("unixgram", socket)
-		if err != nil {
-			return 0, err
+	if by.socket {
+		message := "jobs"
+		if by.row {
+			id, err := result.LastInsertId()
+			if err != nil {
+				return 0, err
+			}
+			message = fmt.Sprintf(`jobs default%c{"id":%d,"payload":%q,"available_at":%d,"created_at":%d}`, '\n', id,
+				payload, now, now)
 		}
-		if _, err := conn.Write([]byte("jobs")); err != nil {
-			return 0, errors.Join(err, conn.Close())
-		}
-		if err := conn.Close(); err != nil {
+		if err := send(socket, message); err != nil {
 			return 0, err
 		}
 	}
@@ -205,6 +208,16 @@ func (s *site) once(ctx context.Context, php *sqlx.DB, datagram bool, socket str
 	case <-ctx.Done():
 		return 0, ctx.Err()
 	}
+}
+
+// send sends a datagram.
+func send(socket, message string) error {
+	conn, err := net.Dial("unixgram", socket)
+	if err != nil {
+		return err
+	}
+	_, err = conn.Write([]byte(message))
+	return errors.Join(err, conn.Close())
 }
 
 // others inserts rows into another table, 50 a transaction, until stop is called.

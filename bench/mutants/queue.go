@@ -35,7 +35,7 @@ var guardsOfQueue = []guard{
 		name:    "a wake-up is not taken for PHP's datagram",
 		file:    "internal/feed/knock.go",
 		old:     "} else if message == knockJobs {",
-		without: "} else {",
+		without: `} else if message != "" {`,
 		in:      "./internal/feed",
 		test:    "TestASocketAmongThoseOfWorkers",
 	},

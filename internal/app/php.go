@@ -79,7 +79,7 @@ func (r *Services) beatAlone(ctx context.Context) error {
 
 // passWakeUps tells a pool of the calls about its queue, until stop is called.
 func (r *Services) passWakeUps(queue string, to chan<- struct{}) (stop func()) {
-	ears, err := wake.Listen(r.WakeDir, func(string) {
+	ears, err := wake.Listen(r.WakeDir, func(string, string) {
 		select {
 		case to <- struct{}{}:
 		default:

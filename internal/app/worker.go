@@ -62,7 +62,7 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 		c.Workers = pausing{c.Workers, r.Handlers.Backup.Half, c.Queues}
 	}
 	call, closeIt = r.wakeWorkers, func() {}
-	ears, err := wake.Listen(r.WakeDir, r.Store.NoteArrival, c.Queues...)
+	ears, err := wake.Listen(r.WakeDir, r.Store.NoteRow, c.Queues...)
 	if err != nil {
 		r.Log.Info("no wake-ups on this host; jobs start at the next poll", "event", "wakeup.unavailable", "error", err)
 	} else {

@@ -136,7 +136,7 @@ func (b *Binlog) rows(e *replication.BinlogEvent) (rows []Row) {
 		}
 		switch id := values[0].(type) {
 		case int8, int16, int32, int64, string:
-			rows = append(rows, Row{table, fmt.Sprint(id)})
+			rows = append(rows, Row{Table: table, ID: fmt.Sprint(id)})
 		}
 	}
 	return rows

@@ -62,7 +62,8 @@ func TestEventsWithoutPositions(t *testing.T) {
 			if err := handler.HandleEvent(event); err != nil || got != e.want {
 				t.Errorf("%s, positions %t: report %d, want %d; %v", e.name, positions, got, e.want, err)
 			}
-			if edited := e.want == Edited; edited != slices.Equal(rows, []Row{{"posts", "1"}}) || !edited && len(rows) > 0 {
+			edited := e.want == Edited
+			if edited != slices.Equal(rows, []Row{{Table: "posts", ID: "1"}}) || !edited && len(rows) > 0 {
 				t.Errorf("%s, positions %t: rows %v", e.name, positions, rows)
 			}
 		}

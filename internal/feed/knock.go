@@ -8,6 +8,8 @@ import (
 	"os"
 	"strings"
 	"time"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 )
 
 // Knock listens on a Unix socket in the CMS's folder, where the Laravel package
@@ -18,11 +20,12 @@ type Knock struct {
 }
 
 // The system bounds the path of a socket; a datagram is read to knockBytes. It says
-// "jobs", or "content" with a table and an id. All else is ignored: where the socket lies
-// among those of the workers, it gets the wake-ups that it causes.
+// "jobs", maybe with a queue and, in the next line, the row that was inserted into it
+// (see queue.Store.NoteRow); or "content" with a table and an id. All else is ignored:
+// where the socket lies among those of the workers, it gets the wake-ups that it causes.
 const (
 	knockPath    = 104
-	knockBytes   = 64
+	knockBytes   = wake.Longest
 	knockJobs    = "jobs"
 	knockContent = "content"
 )
@@ -65,12 +68,14 @@ func (k *Knock) Run(ctx context.Context, report Told) error {
 		message := string(buffer[:n])
 		if about, edited := strings.CutPrefix(message, knockContent); edited {
 			if row := strings.Fields(about); len(row) == 2 {
-				report(Edited, Row{row[0], row[1]})
+				report(Edited, Row{Table: row[0], ID: row[1]})
 			} else {
 				report(Edited)
 			}
 		} else if message == knockJobs {
 			report(Inserted)
+		} else if job, sent := strings.CutPrefix(message, knockJobs+" "); sent {
+			report(Inserted, Row{Job: job})
 		}
 	}
 }

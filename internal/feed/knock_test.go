@@ -2,6 +2,8 @@ package feed
 
 import (
 	"bufio"
+	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
@@ -13,6 +15,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 )
 
@@ -32,7 +35,8 @@ func TestTheLaravelPackageNotifies(t *testing.T) {
 	}
 	_, port, _ := net.SplitHostPort(c.Addr)
 	path := filepath.Join(t.TempDir(), "cmsjobs.sock")
-	h := listen(t, &Knock{Path: path})
+	sent := &recorded{&Knock{Path: path}, make(chan Row, 10)}
+	h := listen(t, sent)
 	php := exec.CommandContext(t.Context(), "php", filepath.Join("..", "..", "sdk", "php", "tests", "socket.php"))
 	php.Env = append(os.Environ(), "DB_PORT="+port, "DB_DATABASE="+c.DBName, "CMSJOBS_SOCKET="+path)
 	php.Stderr = os.Stderr
@@ -77,6 +81,9 @@ func TestTheLaravelPackageNotifies(t *testing.T) {
 		if len(h) > 0 {
 			t.Errorf("%s: more than %d datagrams", step.name, step.sent)
 		}
+		if step.sent > 0 && step.name != "of Laravel" {
+			s.hasRow(t, sent.rows, step.name)
+		}
 		if _, err := in.Write([]byte("\n")); err != nil {
 			t.Fatal(err)
 		}
@@ -87,6 +94,42 @@ func TestTheLaravelPackageNotifies(t *testing.T) {
 		t.Fatalf("PHP says %q", lines.Text())
 	}
 	t.Logf("a datagram takes %s µs, %s µs where nobody listens", took, nobody)
+}
+
+// recorded keeps the rows that a source names.
+type recorded struct {
+	Source
+	rows chan Row
+}
+
+func (r *recorded) Run(ctx context.Context, report Told) error {
+	return r.Source.Run(ctx, func(what Report, rows ...Row) {
+		for _, row := range rows {
+			r.rows <- row
+		}
+		report(what, rows...)
+	})
+}
+
+// hasRow takes the row that was sent, and finds it so in the table.
+func (s *site) hasRow(t *testing.T, rows <-chan Row, step string) {
+	t.Helper()
+	if len(rows) == 0 {
+		t.Errorf("%s: no row was sent", step)
+		return
+	}
+	queue, text, _ := strings.Cut((<-rows).Job, "\n")
+	row, ok := tables.Sent(text)
+	if !ok {
+		t.Fatalf("%s: %q is no row", step, text)
+	}
+	row.Seen = time.Now().Unix()
+	same, args := s.Tables.AsSent(queue, row)
+	var n int
+	if err := s.Database.Get(&n, fmt.Sprintf("SELECT COUNT(*) FROM jobs WHERE id = %d AND ", row.ID)+same,
+		args...); err != nil || n != 1 {
+		t.Errorf("%s: %q of %q is not in the table: %v", step, text, queue, err)
+	}
 }
 
 // A socket that a dead process left is taken over, and removed at the end.

@@ -369,6 +369,6 @@ func (r *subscriber) tell(id uint32, tuple *pglogrepl.TupleData, jobs Report) {
 	case tuple == nil || of.key < 0 || of.key >= len(tuple.Columns) || len(tuple.Columns[of.key].Data) == 0:
 		r.report(Edited)
 	default:
-		r.report(Edited, Row{of.table, string(tuple.Columns[of.key].Data)})
+		r.report(Edited, Row{Table: of.table, ID: string(tuple.Columns[of.key].Data)})
 	}
 }

@@ -23,14 +23,15 @@ const (
 	Edited
 )
 
-// Row is a row of the CMS's content.
+// Row is a row of the CMS's content; or, where Job is not empty, of the jobs table.
 type Row struct {
 	Table string // as the options of the source name it
 	ID    string
+	Job   string // what Options.Wake is called with: a queue, and the row as it was sent
 }
 
 // Told receives what a source says. The rows of an Edited are those that changed, where
-// the source knows.
+// the source knows. An Inserted has at most one.
 type Told func(Report, ...Row)
 
 // Source tells of changes that others make to the jobs table.

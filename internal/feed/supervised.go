@@ -94,7 +94,17 @@ func (s *supervised) report(r Report, rows ...Row) {
 		s.w.o.Logger.Info("change feed works", "event", "feed.works", "feed", s.Name())
 		s.silent = false
 		s.missed.Store(false)
-		s.hint(Inserted) // what came before it began
+		s.hint(Inserted, "") // what came before it began
+	}
+	if r == Written || r == Inserted {
+		job := ""
+		if len(rows) > 0 {
+			job = rows[0].Job
+		}
+		s.hint(r, job)
+	}
+	if r == Inserted {
+		rows = nil // they are none of the content
 	}
 	for _, row := range rows {
 		if len(s.rows) < mostRows && !slices.Contains(s.rows, row) {
@@ -103,9 +113,6 @@ func (s *supervised) report(r Report, rows ...Row) {
 	}
 	if r == Edited || s.seesContent() {
 		s.tellContent(now, first || r == Edited || r == Written)
-	}
-	if r == Written || r == Inserted {
-		s.hint(r)
 	}
 }
 
@@ -135,7 +142,7 @@ func (s *supervised) seesContent() bool {
 
 // hint makes the watcher look. Of two sources that see every insert, the first one's
 // hints do: what the second says of the same rows would find nothing.
-func (s *supervised) hint(r Report) {
+func (s *supervised) hint(r Report, job string) {
 	if !s.partial {
 		now := s.w.o.Now()
 		for _, before := range s.w.sources[:max(0, slices.Index(s.w.sources, s))] {
@@ -145,7 +152,7 @@ func (s *supervised) hint(r Report) {
 		}
 	}
 	select {
-	case s.w.hints <- hint{r, s}:
+	case s.w.hints <- hint{r, s, job}:
 	default: // as many wait as one look answers
 	}
 }

@@ -20,7 +20,8 @@ type Rows interface {
 // Options say what a watcher watches and whom it wakes.
 type Options struct {
 	Rows Rows
-	// Wake tells the workers of this host that a queue has jobs; "" is any queue.
+	// Wake tells the workers of this host that a queue has jobs; "" is any queue. A row
+	// that a source has may stand in the next line.
 	Wake func(queue string)
 	// Dir is where the processes of this host agree on who watches.
 	Dir string
@@ -74,7 +75,8 @@ type Watcher struct {
 // hint is what a source said; Alive: nothing.
 type hint struct {
 	Report
-	by *supervised
+	by  *supervised
+	job string // a queue and the row of the job that came, "" where that is not known
 }
 
 // New makes a watcher.
@@ -153,7 +155,7 @@ func (w *Watcher) heed(h hint) (wait time.Duration, looks bool) {
 	}
 	wait = max(0, w.paid.Add(-burst*gap).Sub(w.o.Now()))
 	if wait == 0 && h.Report == Inserted && h.by.partial {
-		w.o.Wake("") // PHP tells after its commit
+		w.o.Wake(h.job) // PHP tells after its commit
 		w.early, wait = true, behindClaim
 	}
 	return wait, true

@@ -348,28 +348,28 @@ func TestACommittedInsertWakesBeforeItsLook(t *testing.T) {
 	o := s.options(t)
 	o.Sources, o.Partial = []Source{&bell{}}, []Source{&bell{}}
 	w := New(o)
-	w.heed(hint{Inserted, w.sources[0]})
+	w.heed(hint{Report: Inserted, by: w.sources[0]})
 	s.quiet(t, "by a hint of the server's log")
-	w.heed(hint{Written, w.sources[1]})
+	w.heed(hint{Report: Written, by: w.sources[1]})
 	s.quiet(t, "by a change of another table")
-	if wait, looks := w.heed(hint{Inserted, w.sources[1]}); wait != behindClaim || !looks {
+	if wait, looks := w.heed(hint{Report: Inserted, by: w.sources[1]}); wait != behindClaim || !looks {
 		t.Errorf("the look comes after %v (%t), want it behind the claim", wait, looks)
 	}
 	s.woke(t, "")
-	if _, looks := w.heed(hint{Inserted, w.sources[1]}); looks {
+	if _, looks := w.heed(hint{Report: Inserted, by: w.sources[1]}); looks {
 		t.Error("a second datagram puts the look off")
 	}
 	s.quiet(t, "by a second datagram: the look is near")
 	w.turn(t.Context()) // reads the floor
 	s.woke(t, "")
 	s.insert(t, "default", 0)
-	w.heed(hint{Inserted, w.sources[1]})
-	s.woke(t, "")
+	w.heed(hint{Inserted, w.sources[1], "default\n{}"})
+	s.woke(t, "default\n{}")
 	s.Database.MustExec("UPDATE jobs SET reserved_at = 1")
 	w.turn(t.Context())
 	s.quiet(t, "by a row that is claimed")
 	w.paid = o.Now().Add(time.Minute)
-	if wait, _ := w.heed(hint{Inserted, w.sources[1]}); wait < 30*time.Second {
+	if wait, _ := w.heed(hint{Report: Inserted, by: w.sources[1]}); wait < 30*time.Second {
 		t.Errorf("in a flood the next look comes after %v", wait)
 	}
 	s.quiet(t, "in a flood")

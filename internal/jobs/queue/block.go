@@ -149,11 +149,12 @@ func (c *claim) readBlock(ctx context.Context, l *scanCursor, idle bool) (x pref
 		}
 	}
 	if !at.Found {
-		if at.Is, at.Last, err = c.s.readCursor(ctx, l); err != nil {
+		if at, err = c.s.readCursor(ctx, l); err != nil {
 			return x, m, false, err
 		}
 	}
 	l.sight(at.Is, c.s.tables.Options.Clock())
+	l.newest = max(l.newest, at.Newest, at.Is.ID)
 	if m = (cursorMove{l.name, at.Is, at.Is}); at.Last != 0 && at.Last <= at.Is.ID {
 		return prefetched{}, m, false, nil // nothing is behind it
 	}
@@ -253,14 +254,14 @@ func (c *claim) readAgain(ctx context.Context, l *scanCursor, x prefetched) (bac
 
 // setBack moves the cursor back to a position.
 func (c *claim) setBack(ctx context.Context, l *scanCursor, to tables.RowPosition) error {
-	from, _, err := c.s.readCursor(ctx, l)
-	if err == nil && c.s.isBefore(to, from) {
-		_, err = c.s.moveCursor(ctx, c.s.tables.OwnDB, cursorMove{l.name, from, to})
+	at, err := c.s.readCursor(ctx, l)
+	if err == nil && c.s.isBefore(to, at.Is) {
+		_, err = c.s.moveCursor(ctx, c.s.tables.OwnDB, cursorMove{l.name, at.Is, to})
 	}
 	if err != nil {
 		return fmt.Errorf("reading jobs again: %w", err)
 	}
-	l.exhausted = false
+	l.exhausted, l.newest = false, 0
 	return nil
 }
 
@@ -274,13 +275,13 @@ func (c *claim) noteAhead(ctx context.Context, l *scanCursor, x prefetched) erro
 			!c.s.tables.Claimable(l.queue, row) {
 			continue
 		}
-		from, last, err := c.s.readCursor(ctx, l)
+		at, err := c.s.readCursor(ctx, l)
 		switch {
 		case err != nil:
 			return err
-		case !byTime && last < from.ID:
-			return c.setBack(ctx, l, tables.RowPosition{ID: max(last, 0)})
-		case byTime && row.At < from.At:
+		case !byTime && at.Last < at.Is.ID:
+			return c.setBack(ctx, l, tables.RowPosition{ID: max(at.Last, 0)})
+		case byTime && row.At < at.Is.At:
 			return c.setBack(ctx, l, c.s.positionOf(row))
 		}
 		return nil

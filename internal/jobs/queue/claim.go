@@ -125,6 +125,9 @@ func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 	end, due := l.rescanBound(c.s.tables.Options.Clock())
 	heard, before := c.heard && len(l.fromHead.rows) == 0, len(c.taken)
 	if heard {
+		if err := c.claimSent(ctx, l); err != nil || len(c.taken) > before {
+			return err
+		}
 		if err := c.claimBlocks(ctx, l); err != nil || len(c.taken) > before {
 			return err
 		}

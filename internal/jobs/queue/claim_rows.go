@@ -148,10 +148,15 @@ type state struct {
 	status   string
 	token    sql.NullString
 	seen     int64
+	sent     int64 // its number, where the row was not read
 }
 
 func stateOf(x *tables.Candidate) state {
-	return state{x.Attempts, x.Locked, x.Status, x.Token, x.Seen}
+	k := state{x.Attempts, x.Locked, x.Status, x.Token, x.Seen, 0}
+	if x.Sent {
+		k.sent = x.ID
+	}
+	return k
 }
 
 // compareAndSet is the compare-and-set, one UPDATE for all rows in the same state.
@@ -171,6 +176,9 @@ func (s *Store) compareAndSet(ctx context.Context, q tables.Tx, rows []*tables.C
 		in, inArgs := s.tables.Dialect.IDRanges(ids(group))
 		set, args := s.tables.Layout.ClaimRows(until, token)
 		cond, more := s.tables.Layout.Unchanged(group[0])
+		if group[0].Sent {
+			cond, more = s.tables.AsSent(group[0].Job.Queue, group[0])
+		}
 		n, err := s.tables.Exec(ctx, q, "UPDATE "+s.tables.Layout.Table().Name+" SET "+set+" WHERE "+in+" AND "+cond,
 			slices.Concat(args, inArgs, more)...)
 		if err != nil {

@@ -129,27 +129,32 @@ func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (p
 }
 
 // readCursor reads where the fleet's cursor is and, where the order is by id, which
-// row of the queue is the last one; -1 where it has none.
-func (s *Store) readCursor(ctx context.Context, l *scanCursor) (pos tables.RowPosition, last int64, err error) {
-	newest := s.tables.LastOfQueue()
-	columns, args, into := "at, id", []any{}, []any{&pos.At, &pos.ID}
-	together := !s.tables.OrderedByTime() && s.tables.OwnDB == s.tables.DB
-	if together {
-		columns, args, into = columns+", ("+newest+")", append(args, l.queue), append(into, &last)
+// row of the queue is the last one.
+func (s *Store) readCursor(ctx context.Context, l *scanCursor) (at tables.Cursor, err error) {
+	last, lastArgs := "0", []any{}
+	if !s.tables.OrderedByTime() {
+		last, lastArgs = "("+s.tables.LastOfQueue()+")", []any{l.queue}
 	}
-	found, err := s.tables.QueryRow(ctx, s.tables.OwnDB, into, "SELECT "+columns+" FROM cmsjobs_cursors WHERE name = ?",
-		append(args, l.name)...)
-	if err == nil && !found {
+	together := s.tables.OwnDB == s.tables.DB
+	columns, args, into := "at, id", []any{}, []any{&at.Is.At, &at.Is.ID}
+	if together {
+		columns += ", " + last + ", (" + s.tables.LastOfTable() + ")"
+		args, into = append(args, lastArgs...), append(into, &at.Last, &at.Newest)
+	}
+	at.Found, err = s.tables.QueryRow(ctx, s.tables.OwnDB, into, "SELECT "+columns+
+		" FROM cmsjobs_cursors WHERE name = ?", append(args, l.name)...)
+	if err == nil && !at.Found {
 		_, err = s.tables.Exec(ctx, s.tables.OwnDB, s.tables.Dialect.InsertIgnore("cmsjobs_cursors",
 			"name, rescan_until", "(?, "+s.tables.MillisNow()+")"), l.name)
 	}
-	if err == nil && !s.tables.OrderedByTime() && (!together || !found) {
-		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&last}, newest, l.queue)
+	if err == nil && !s.tables.OrderedByTime() && (!together || !at.Found) {
+		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&at.Last}, s.tables.LastOfQueue(), l.queue)
 	}
 	if err != nil {
-		return pos, 0, fmt.Errorf("reading how far %s is claimed: %w", l.queue, err)
+		return at, fmt.Errorf("reading how far %s is claimed: %w", l.queue, err)
 	}
-	return pos, last, nil
+	at.Found = true
+	return at, nil
 }
 
 // moveCursor moves the fleet's cursor, if it is still where it was.

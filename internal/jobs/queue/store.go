@@ -37,6 +37,7 @@ type Store struct {
 	unclear  map[string]bool   // settlements whose answer was lost, by lease
 	delays   delays            // see pending.go
 	arrivals map[string]uint64 // how often jobs were enqueued, by queue in lower case; "" is any queue
+	sent     []sentRow         // rows that came with that news: see sent_rows.go
 	enqueues *groupcommit.Group[*enqueueRequest]
 }
 
@@ -57,6 +58,7 @@ type scanCursor struct {
 	name     string // of the fleet's cursor: see cursorName
 
 	lowWater    tables.RowPosition // the fleet's cursor, when this process last saw it
+	newest      int64              // the highest number that was seen in the table
 	blockEnd    tables.RowPosition // of the block that fromHead is the rest of
 	exhausted   bool               // the last look above the mark found nothing more
 	exhaustedAt time.Time          // of Options.Clock

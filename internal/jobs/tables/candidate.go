@@ -22,6 +22,9 @@ type Candidate struct {
 	MaxAttempts int
 	Size        int64
 	Payload     []byte // the beginning only, where size is over the limit
+	// Sent says that the row was not read: the program that inserted it sent it. It is
+	// claimed only if the table has it so.
+	Sent bool
 
 	Job        jobs.Job
 	Policy     jobs.Policy

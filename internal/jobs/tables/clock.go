@@ -50,7 +50,7 @@ func (s *Tables) sawClock(database time.Time, resolution time.Duration, before, 
 	if r.seen.at.IsZero() {
 		r.seen.at = before
 	}
-	now := sighting{at: r.seen.at,
+	now := sighting{at: r.seen.at, last: after,
 		least: time.Duration(database.UnixNano()) - after.Sub(r.seen.at),
 		most:  time.Duration(database.UnixNano()) + resolution - before.Sub(r.seen.at)}
 	last := r.seen
@@ -70,6 +70,28 @@ func (s *Tables) sawClock(database time.Time, resolution time.Duration, before, 
 	s.Options.Logger.Warn("the database's clock jumped; no lease counts as lost for the length of one lease", "event",
 		"database.clock_jumped",
 		"by_ms", by.Milliseconds(), "wait_ms", r.length.Milliseconds())
+}
+
+// clockKept is how long a look at the database's clock says what it shows now.
+const clockKept = 10 * time.Second
+
+// RecentSeconds is what the database's clock shows, to a second, by the last look at it;
+// known is false where that is long ago.
+func (s *Tables) RecentSeconds() (now int64, known bool) {
+	if s.Options.DatabaseClock != nil {
+		return s.Options.DatabaseClock().Unix(), true
+	}
+	if s.Options.Monotonic == nil {
+		return 0, false
+	}
+	r := &s.rescue
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.seen.most == 0 {
+		return 0, false
+	}
+	at := s.Options.Monotonic()
+	return int64((r.seen.least + at.Sub(r.seen.at)) / time.Second), at.Sub(r.seen.last) <= clockKept
 }
 
 // StartSighting begins a look at the database's clock; the function that it

@@ -109,6 +109,8 @@ type Cursor struct {
 	Found bool // the row is there
 	Is    RowPosition
 	Last  int64 // the queue's last row, -1: it has none; 0: not read, as the order is by time
+	// Newest is the table's last row, -1: it has none; 0: not read.
+	Newest int64
 }
 
 // Reading is the statement of ReadCandidates.
@@ -130,7 +132,7 @@ func (s *Tables) Reading(l CandidateQuery) string {
 	}
 	// The cursor comes first: what is committed after it was read is behind its Last. Its
 	// columns are those of candidates, with the size -1.
-	return s.Dialect.UnionAll("SELECT id, '0', 0, "+last+", 0, NULL, '', NULL, '', 0, 0, -1, '', "+now+
+	return s.Dialect.UnionAll("SELECT id, '0', ("+s.LastOfTable()+"), "+last+", 0, NULL, '', NULL, '', 0, 0, -1, '', "+now+
 		", at FROM cmsjobs_cursors WHERE name = ?", reading)
 }
 
@@ -138,6 +140,9 @@ func (s *Tables) Reading(l CandidateQuery) string {
 func (s *Tables) LastOfQueue() string {
 	return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name + " WHERE queue = ?"
 }
+
+// LastOfTable selects the number of the table's last row, -1 where it has none.
+func (s *Tables) LastOfTable() string { return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name }
 
 // arguments are those of Reading.
 func (s *Tables) arguments(l CandidateQuery) []any {
@@ -162,7 +167,8 @@ func (s *Tables) ReadCandidates(ctx context.Context, q Tx, l CandidateQuery) ([]
 		err := r.Scan(&c.ID, &c.At, &c.Due, &created, &c.Attempts, &c.Locked, &c.Status, &c.Token, &c.Name,
 			&c.Priority, &c.MaxAttempts, &c.Size, &c.Payload, &clock, &at)
 		if c.Size < 0 && l.Cursor != nil {
-			l.Cursor.Found, l.Cursor.Is, l.Cursor.Last = true, RowPosition{At: at, ID: c.ID}, created.Int64
+			l.Cursor.Found, l.Cursor.Is = true, RowPosition{At: at, ID: c.ID}
+			l.Cursor.Last, l.Cursor.Newest = created.Int64, c.Due
 			return err
 		}
 		c.Seen = clock

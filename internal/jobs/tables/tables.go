@@ -58,7 +58,7 @@ type ClockJump struct {
 // is not known more exactly than the look took.
 type sighting struct {
 	least, most time.Duration
-	at          time.Time
+	at, last    time.Time // last is the look itself
 }
 
 // rest lets nothing be rescued for so long, or for one lease if that is less.

@@ -1,6 +1,7 @@
 package wake
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -25,9 +26,9 @@ const (
 	Watched Message = 'w' // a feed works that reports each change of content
 )
 
-// longest bounds a message: its letter and the name of a queue, which the tables
-// bound by 255 letters.
-const longest = 1024
+// Longest bounds a message: its letter, the name of a queue, which the tables bound by
+// 255 letters, and maybe a row.
+const Longest = 8 << 10
 
 // Dir is the folder where the workers of one database listen on this host.
 // identity names the database (host, port and name, never a password).
@@ -40,7 +41,7 @@ func Dir(identity string) string {
 type Listener struct {
 	jobs, orders     chan struct{}
 	content, watched chan struct{}
-	arrived          func(queue string)
+	arrived          func(queue, row string)
 	queues           []string
 	named            []string // what calls about content named; guarded by mu
 	mu               sync.Mutex
@@ -52,8 +53,9 @@ type Listener struct {
 // Listen opens a socket in dir. Several listeners may be there at once. Calls
 // about the jobs of other queues than these are not heard; without queues, all
 // are. arrived, if it is not nil, gets the queue of each call about jobs before
-// Jobs receives, "" for any queue; it must be quick.
-func Listen(dir string, arrived func(queue string), queues ...string) (*Listener, error) {
+// Jobs receives, "" for any queue, and the row of the job where the call has one; it must
+// be quick.
+func Listen(dir string, arrived func(queue, row string), queues ...string) (*Listener, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder for wake-ups: %w", err)
 	}
@@ -108,7 +110,7 @@ func (l *Listener) Close() error {
 }
 
 func (l *Listener) hear() {
-	buffer := make([]byte, longest)
+	buffer := make([]byte, Longest)
 	for {
 		n, err := l.conn.Read(buffer)
 		if err != nil {
@@ -157,13 +159,14 @@ func (l *Listener) hearContent(about string) {
 	notify(l.content)
 }
 
-// hearJobs hears that a queue has jobs.
-func (l *Listener) hearJobs(queue string) {
+// hearJobs hears that a queue has jobs, and maybe the row of one in the next line.
+func (l *Listener) hearJobs(about string) {
+	queue, row, _ := strings.Cut(about, "\n")
 	if !l.listensTo(queue) {
 		return
 	}
 	if l.arrived != nil {
-		l.arrived(queue)
+		l.arrived(queue, row)
 	}
 	notify(l.jobs)
 }
@@ -183,13 +186,14 @@ func notify(c chan struct{}) {
 }
 
 // Call tells every listener in dir, and forgets those that died. about is the queue of
-// the jobs, "" for any; or lines that name content. It reports how many it reached.
+// the jobs, "" for any, and maybe the row of one in the next line; or lines that name
+// content. It reports how many it reached.
 func Call(dir string, m Message, about string) int { return call(dir, m, about, "") }
 
 // call leaves one socket out.
 func call(dir string, m Message, about, without string) int {
 	datagram := append([]byte{byte(m)}, about...)
-	datagram = datagram[:min(len(datagram), longest)]
+	datagram = datagram[:min(len(datagram), Longest)]
 	sockets, err := filepath.Glob(filepath.Join(dir, "*.sock"))
 	if err != nil {
 		return 0 // only a malformed pattern: dir is ours
@@ -199,7 +203,12 @@ func call(dir string, m Message, about, without string) int {
 		if path == without {
 			continue
 		}
-		if err := send(path, datagram); err == nil {
+		err := send(path, datagram)
+		if errors.Is(err, syscall.EMSGSIZE) { // macOS takes 2 KiB: the queue without its row
+			short, _, _ := bytes.Cut(datagram, []byte{'\n'})
+			err = send(path, short)
+		}
+		if err == nil {
 			heard++
 		} else if errors.Is(err, syscall.ECONNREFUSED) {
 			_ = removeQuietly(path) // somebody else's removal is as good

@@ -45,7 +45,7 @@ func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
 func TestAListenerCalls(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "w")
 	var queues []string
-	a, err := Listen(dir, func(queue string) { queues = append(queues, queue) }, "default")
+	a, err := Listen(dir, func(queue, row string) { queues = append(queues, queue+row) }, "default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +71,32 @@ func TestAListenerCalls(t *testing.T) {
 	case <-a.Jobs():
 		t.Errorf("the caller heard its own call again, or that of another queue: %v", queues)
 	default:
+	}
+}
+
+// A call about a job may bring its row; one of another queue brings nothing.
+func TestACallBringsTheRow(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "w")
+	heard := make(chan string, 10)
+	l, err := Listen(dir, func(queue, row string) { heard <- queue + " " + row }, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for _, about := range []string{"other\n{}", "default", "default\n{\"id\":1}\n"} { // they keep their order
+		if Call(dir, Jobs, about) != 1 {
+			t.Fatal("a call is lost")
+		}
+	}
+	for _, want := range []string{"default ", "default {\"id\":1}\n"} {
+		select {
+		case got := <-heard:
+			if got != want {
+				t.Errorf("heard %q, want %q", got, want)
+			}
+		case <-time.After(20 * time.Second):
+			t.Fatalf("%q is not heard", want)
+		}
 	}
 }
 

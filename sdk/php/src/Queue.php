@@ -45,15 +45,16 @@ class Queue
             throw new InvalidArgumentException('The name of a queue has 1 to 191 letters, digits and signs of . : / _ -, and "' . $queue . '" is none.');
         }
         $due = time() + max(0, (int) ($options['delay'] ?? 0));
-        $this->db->table($this->table)->insert($this->isExtended() ? [
+        $row = $this->isExtended() ? [
             'queue' => $queue, 'name' => $type, 'payload_json' => $payload, 'status' => 'queued', 'priority' => (int) ($options['priority'] ?? 0),
             'run_at' => gmdate('Y-m-d H:i:s', $due), 'max_attempts' => (int) ($options['maxTries'] ?? 3),
             'created_at' => gmdate('Y-m-d H:i:s'), 'updated_at' => gmdate('Y-m-d H:i:s'),
         ] : [
             'queue' => $queue, 'payload' => $payload, 'attempts' => 0, 'reserved_at' => null, 'available_at' => $due, 'created_at' => time(),
-        ]);
+        ];
+        $id = $this->db->table($this->table)->insertGetId($row);
         if ($this->socket !== null) {
-            $this->socket->notifyAfterCommit($this->db);
+            $this->socket->notifyAfterCommit($this->db, isset($row['payload']) ? Socket::jobs($row + ['id' => $id]) : 'jobs');
         }
 
         return $uuid;
