@@ -74,6 +74,15 @@ func TestReplication(t *testing.T) {
 	t.Run("lost", r.lost)
 }
 
+// named are rows of the content as [table:id].
+func named(rows []Row) string {
+	names := []string{}
+	for _, row := range rows {
+		names = append(names, row.Table+":"+row.ID)
+	}
+	return fmt.Sprint(names)
+}
+
 // Inserts of jobs are seen when they are committed, and each change of content with its
 // row; nothing of other tables is.
 func (r *replicating) rows(t *testing.T) {
@@ -85,7 +94,7 @@ func (r *replicating) rows(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- r.source.Run(ctx, func(what Report, rows ...Row) { all <- report{what, fmt.Sprint(rows)} })
+		ended <- r.source.Run(ctx, func(what Report, rows ...Row) { all <- report{what, named(rows)} })
 	}()
 	defer func() {
 		cancel()
@@ -129,18 +138,18 @@ func (r *replicating) rows(t *testing.T) {
 	if err := tx.Commit(); err != nil {
 		t.Fatal(err)
 	}
-	says(Edited, "[{posts 7}]", "a new post")
+	says(Edited, "[posts:7]", "a new post")
 	r.Database.MustExec("UPDATE posts SET name = 'y'")
-	says(Edited, "[{posts 7}]", "an edit")
+	says(Edited, "[posts:7]", "an edit")
 	r.Database.MustExec("INSERT INTO posts_translations VALUES ('vi', 7)")
 	says(Edited, "[]", "a table whose key is another")
 	r.Database.MustExec("DELETE FROM posts")
-	says(Edited, "[{posts 7}]", "a deletion")
+	says(Edited, "[posts:7]", "a deletion")
 	r.Database.MustExec("TRUNCATE posts")
 	says(Edited, "[]", "all posts deleted")
 	r.Database.MustExec("ALTER TABLE posts ADD COLUMN slug TEXT DEFAULT ''")
 	r.Database.MustExec("INSERT INTO posts VALUES (8, '', '')")
-	says(Edited, "[{posts 8}]", "a table that was changed")
+	says(Edited, "[posts:8]", "a table that was changed")
 }
 
 // The error of an account without the right names the statement that gives it; a reader
