@@ -307,6 +307,15 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 		`App\Jobs\ImportProducts`)
 	want(t, call(t, nil, "--cms", dir, "batches", "list"), 0, "Import of products")
 	want(t, call(t, nil, "--cms", dir, "failed", "list"), 0, "RuntimeException: Line 118 of supplier-4.csv")
+	// It has a past of 30 days: failures of several causes, and what the timetable did.
+	want(t, call(t, nil, "--cms", dir, "failed", "groups"), 0, "9 ", "answered 503 Servi", "unknown format",
+		"550 5.1.1 mailbox")
+	nights := call(t, nil, "--cms", dir, "jobs", "list", "--type", "backup.generate", "--limit", "60", "--json")
+	if n := strings.Count(nights.out, `"result"`); n < 28 || !strings.Contains(nights.out, `"partial"`) {
+		t.Errorf("%d backups in 30 days, one of them partial: %.300s", n, nights.out)
+	}
+	want(t, call(t, nil, "--cms", dir, "jobs", "list", "--type", "sitemap.indexnow", "--since", "30d", "--limit", "90",
+		"--json"), 0, `"status":202`)
 	want(t, call(t, nil, "demo", "--once", "--dir", dir), 0, "completed") // again, on the same site
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "precious"), nil, 0o600); err != nil {
