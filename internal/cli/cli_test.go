@@ -316,6 +316,18 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 	}
 	want(t, call(t, nil, "--cms", dir, "jobs", "list", "--type", "sitemap.indexnow", "--since", "30d", "--limit", "90",
 		"--json"), 0, `"status":202`)
+	for flag, value := range map[string]string{"--tag": `App\Models\Order:1042`, "--worker": "web2"} {
+		r := call(t, nil, "--cms", dir, "jobs", "list", "--limit", "500", "--json", flag, value)
+		list := answer[struct{ Items []map[string]any }](t, r)
+		for _, item := range list.Items {
+			if text := fmt.Sprint(item); !strings.Contains(text, value) {
+				t.Errorf("%s %s lists %s", flag, value, text)
+			}
+		}
+		if len(list.Items) == 0 || flag == "--tag" && len(list.Items) != 1 {
+			t.Errorf("%s %s lists %d jobs", flag, value, len(list.Items))
+		}
+	}
 	want(t, call(t, nil, "demo", "--once", "--dir", dir), 0, "completed") // again, on the same site
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "precious"), nil, 0o600); err != nil {
