@@ -316,6 +316,14 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 	}
 	want(t, call(t, nil, "--cms", dir, "jobs", "list", "--type", "sitemap.indexnow", "--since", "30d", "--limit", "90",
 		"--json"), 0, `"status":202`)
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "backup.generate", "--cron", "30 4 * * *"), 0, "30 4 * * *",
+		"04:30 UTC")
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "backup.generate", "--cron", "30 4 * *"), exitUsage,
+		`"30 4 * *" is no cron expression`)
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "backup.generate"), exitUsage, "--cron EXPRESSION, or --reset")
+	want(t, call(t, nil, "--cms", dir, "schedule", "list"), 0, "30 4 * * *")
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "backup.generate", "--reset"), 0, "03:00 UTC")
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "no.such", "--reset"), exitNotFound, "no.such")
 	for flag, value := range map[string]string{"--tag": `App\Models\Order:1042`, "--worker": "web2"} {
 		r := call(t, nil, "--cms", dir, "jobs", "list", "--limit", "500", "--json", flag, value)
 		list := answer[struct{ Items []map[string]any }](t, r)
