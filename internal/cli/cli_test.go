@@ -307,6 +307,35 @@ func TestTheDemoDoesEveryJob(t *testing.T) {
 		`App\Jobs\ImportProducts`)
 	want(t, call(t, nil, "--cms", dir, "batches", "list"), 0, "Import of products")
 	want(t, call(t, nil, "--cms", dir, "failed", "list"), 0, "RuntimeException: Line 118 of supplier-4.csv")
+	// It has a past of 30 days: failures of several causes, and what the timetable did.
+	want(t, call(t, nil, "--cms", dir, "failed", "groups"), 0, "9 ", "answered 503 Servi", "unknown format",
+		"550 5.1.1 mailbox")
+	nights := call(t, nil, "--cms", dir, "jobs", "list", "--type", "backup.generate", "--limit", "60", "--json")
+	if n := strings.Count(nights.out, `"result"`); n < 28 || !strings.Contains(nights.out, `"partial"`) {
+		t.Errorf("%d backups in 30 days, one of them partial: %.300s", n, nights.out)
+	}
+	want(t, call(t, nil, "--cms", dir, "jobs", "list", "--type", "sitemap.indexnow", "--since", "30d", "--limit", "90",
+		"--json"), 0, `"status":202`)
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "backup.generate", "--cron", "30 4 * * *"), 0, "30 4 * * *",
+		"04:30 UTC")
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "backup.generate", "--cron", "30 4 * *"), exitUsage,
+		`"30 4 * *" is no cron expression`)
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "backup.generate"), exitUsage, "--cron EXPRESSION, or --reset")
+	want(t, call(t, nil, "--cms", dir, "schedule", "list"), 0, "30 4 * * *")
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "backup.generate", "--reset"), 0, "03:00 UTC")
+	want(t, call(t, nil, "--cms", dir, "schedule", "change", "no.such", "--reset"), exitNotFound, "no.such")
+	for flag, value := range map[string]string{"--tag": `App\Models\Order:1042`, "--worker": "web2"} {
+		r := call(t, nil, "--cms", dir, "jobs", "list", "--limit", "500", "--json", flag, value)
+		list := answer[struct{ Items []map[string]any }](t, r)
+		for _, item := range list.Items {
+			if text := fmt.Sprint(item); !strings.Contains(text, value) {
+				t.Errorf("%s %s lists %s", flag, value, text)
+			}
+		}
+		if len(list.Items) == 0 || flag == "--tag" && len(list.Items) != 1 {
+			t.Errorf("%s %s lists %d jobs", flag, value, len(list.Items))
+		}
+	}
 	want(t, call(t, nil, "demo", "--once", "--dir", dir), 0, "completed") // again, on the same site
 	full := t.TempDir()
 	if err := os.WriteFile(filepath.Join(full, "precious"), nil, 0o600); err != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -42,7 +43,7 @@ func (a *commandLine) scheduleCommand() *cobra.Command {
 		change("continue", "End the pause of an entry", func(ctx context.Context, r *app.Services, name string) error {
 			return a.pauseSchedule(ctx, r, name, false)
 		}),
-		a.scheduleHistoryCommand(), a.scheduleImportCommand())
+		a.scheduleChangeCommand(), a.scheduleHistoryCommand(), a.scheduleImportCommand())
 	return a.unmaskedFlag(c)
 }
 
@@ -72,10 +73,7 @@ func (a *commandLine) listSchedule(ctx context.Context, r *app.Services) error {
 	now := a.Now()
 	cells := make([][]string, len(entries))
 	for i, e := range entries {
-		next, last := "paused", "never"
-		if len(e.Next) > 0 {
-			next = e.Next[0].In(zone).Format("Mon 02 Jan 15:04 MST")
-		}
+		next, last := nextTick(e, zone), "never"
 		if e.Last != nil {
 			last = strings.TrimSuffix(display.Ago(e.Last.Tick, now)+", "+e.Last.Outcome+" in "+took(*e.Last), " in –")
 		}
@@ -125,6 +123,65 @@ func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name s
 	}
 	word := map[bool]string{true: "paused", false: "continues"}[paused]
 	return a.list(v.Schedule(entry), []string{"ENTRY", ""}, [][]string{{name, word}}, "")
+}
+
+func (a *commandLine) scheduleChangeCommand() *cobra.Command {
+	var cron string
+	var change jobs.ScheduleChange
+	c := &cobra.Command{Use: "change NAME", Short: "Change when an entry is due, on all instances",
+		Long: `Changes when an entry is due, on all instances and from now on. The change outlasts a restart and
+stands before the configuration until --reset takes it back.`,
+		Example: "  cmsjobs schedule change backup.generate --cron \"30 4 * * *\"\n" +
+			"  cmsjobs schedule change backup.generate --reset",
+		Args: cobra.ExactArgs(1), ValidArgsFunction: a.completeEntries(),
+		RunE: func(c *cobra.Command, args []string) error {
+			if c.Flags().Changed("cron") {
+				change.Cron = &cron
+			}
+			if change.Reset == (change.Cron != nil) {
+				return app.Usagef("say what to change: --cron EXPRESSION, or --reset")
+			}
+			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
+				return a.changeSchedule(ctx, r, args[0], change)
+			})
+		}}
+	c.Flags().StringVar(&cron, "cron", "", "five fields in the schedule's zone, @daily, or \"@every 90m\"")
+	c.Flags().BoolVar(&change.Reset, "reset", false, "as the configuration has it, not paused")
+	return c
+}
+
+// changeSchedule changes an entry and says when it is due then.
+func (a *commandLine) changeSchedule(ctx context.Context, r *app.Services, name string,
+	change jobs.ScheduleChange) error {
+	control, err := r.Control()
+	if err != nil {
+		return err
+	}
+	entry, err := control.ChangeSchedule(ctx, name, change)
+	if errors.Is(err, jobs.ErrInvalid) {
+		return app.UsageError{Err: err}
+	}
+	if err != nil {
+		return err
+	}
+	v, err := r.Viewer(a.unmasked)
+	if err != nil {
+		return err
+	}
+	zone, err := r.ScheduleZone(ctx)
+	if err != nil {
+		return err
+	}
+	return a.list(v.Schedule(entry), []string{"ENTRY", "CRON", "NEXT"}, [][]string{{name, entry.Cron,
+		nextTick(entry, zone)}}, "")
+}
+
+// nextTick is when an entry is due next.
+func nextTick(e jobs.ScheduleRecord, zone *time.Location) string {
+	if len(e.Next) == 0 {
+		return "paused"
+	}
+	return e.Next[0].In(zone).Format("Mon 02 Jan 15:04 MST")
 }
 
 func (a *commandLine) scheduleHistoryCommand() *cobra.Command {

@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -34,10 +36,11 @@ func StartReceiver() (address string, stop func() error, err error) {
 	return "http://" + l.Addr().String() + "/hook", server.Close, nil
 }
 
-// visits is how many lines the demo's access log has.
-const visits = 2000
+// visits is how many visits the demo's access log has.
+const visits = 4000
 
-// accessLog is what a web server would have written within a week.
+// accessLog is what a web server would have written within the days of the past: more
+// visits from week to week, each of a few pages.
 func accessLog(now time.Time) string {
 	random := rand.New(rand.NewPCG(7, 7))
 	agents := []string{
@@ -49,19 +52,39 @@ func accessLog(now time.Time) string {
 		"Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
 	}
 	referrers := []string{"-", "-", "https://www.google.com/", "https://news.ycombinator.com/", "https://t.co/abc"}
-	var log strings.Builder
-	const week = 7 * 24 * 60 * 60
+	queries := []string{"", "", "", "", "", "?utm_source=newsletter&utm_medium=email&utm_campaign=autumn",
+		"?utm_source=facebook&utm_medium=social"}
+	type line struct {
+		at   time.Time
+		text string
+	}
+	var lines []line
 	for i := range visits {
-		at := now.Add(-time.Duration(week-i*week/visits) * time.Second).UTC()
-		fmt.Fprintf(&log, "198.51.100.%d - - [%s] \"GET /blog/post-%d HTTP/1.1\" 200 5120 \"%s\" \"%s\"\n",
-			1+random.IntN(200), at.Format("02/Jan/2006:15:04:05 -0700"),
-			1+int(random.ExpFloat64()*6), referrers[random.IntN(len(referrers))], agents[random.IntN(len(agents))])
+		gone := math.Pow(float64(i)/visits, 0.8) // of the days
+		at := now.Add(-time.Duration((1 - gone) * pastDays * 24 * float64(time.Hour))).UTC()
+		visitor, agent := random.IntN(1200), agents[random.IntN(len(agents))]
+		query, referrer := queries[random.IntN(len(queries))], referrers[random.IntN(len(referrers))]
+		for range 1 + int(random.ExpFloat64()*1.6) {
+			if at.After(now) {
+				break
+			}
+			lines = append(lines, line{at, fmt.Sprintf("198.51.%d.%d - - [%s] \"GET /blog/post-%d%s HTTP/1.1\" 200 5120 "+
+				"\"%s\" \"%s\"\n", 100+visitor/250, 1+visitor%250, at.Format("02/Jan/2006:15:04:05 -0700"),
+				1+int(random.ExpFloat64()*6), query, referrer, agent)})
+			at = at.Add(time.Duration(8+random.IntN(180)) * time.Second)
+			query, referrer = "", "https://demo.example/"
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b line) int { return a.at.Compare(b.at) })
+	var log strings.Builder
+	for _, l := range lines {
+		log.WriteString(l.text)
 	}
 	return log.String()
 }
 
-// AddHistory gives the pages something to show: visits of a week, a job that has
-// failed, and jobs of PHP's.
+// AddHistory gives the pages something to show: 30 days of visits, runs and failures,
+// and jobs of PHP's.
 func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) error {
 	name := filepath.Join(site.Dir, "storage", "logs", "access.log")
 	if _, err := os.Stat(name); err == nil {
@@ -77,6 +100,9 @@ func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) 
 	if _, err := r.Handlers.Analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log),
 		func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
+	}
+	if err := addPast(ctx, r, now); err != nil {
+		return fmt.Errorf("adding what was done in the last 30 days: %w", err)
 	}
 	if err := addPHP(ctx, r, now); err != nil {
 		return fmt.Errorf("adding jobs of PHP's: %w", err)
