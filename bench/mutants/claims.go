@@ -80,7 +80,7 @@ var guardsOfClaims = []guard{
 		without: `"? <> ''"`,
 		in:      store,
 		test:    "TestWhatWasSentMustBeInTheTable",
-		only:    "another_payload/sqlite",
+		only:    "sqlite/another_payload",
 	},
 	{
 		promise: "P4",
@@ -90,7 +90,7 @@ var guardsOfClaims = []guard{
 		without: "",
 		in:      store,
 		test:    "TestWhatWasSentMustBeInTheTable",
-		only:    "one_behind_another/sqlite",
+		only:    "sqlite/one_behind_another",
 	},
 	{
 		promise: "P4",

@@ -129,7 +129,7 @@ func (s *Store) addDuplicates(ctx context.Context, queue string, primary *tables
 	}
 	l := &scanCursor{queue: queue, priority: primary.Priority}
 	from := tables.RowPosition{At: primary.At, ID: primary.ID}
-	if primary.Rescued { // it stands anywhere in the order
+	if primary.Rescued || primary.Sent { // it stands anywhere in the order, or nobody has read where
 		from = tables.RowPosition{}
 	}
 	end, err := s.window(ctx, l, from)

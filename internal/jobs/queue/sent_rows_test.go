@@ -69,11 +69,42 @@ func TestASentRowIsClaimedUnread(t *testing.T) {
 	})
 }
 
-// A row is claimed unread only if the table has it so, and nothing stands before it.
-func TestWhatWasSentMustBeInTheTable(t *testing.T) {
-	const future = 1<<31 - 1
+// A row that was sent stands for its equals as one does that was read, and waits for a
+// permit as they do.
+func TestASentRowKeepsThePolicyOfItsType(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		f.idle()
+		payload := fmt.Sprintf(`{"type":%q,"data":{"a":1}}`, tablestest.Coalesce.Name)
+		_, message := f.insertSent("default", payload)
+		f.InsertRaw("default", payload)
+		f.NoteRow("default", message)
+		got := f.claimsOf(f.Store, 1)
+		if len(got) != 1 || len(got[0].Duplicates) != 1 {
+			t.Fatalf("claimed %+v, want one job with its equal", got)
+		}
+		f.MustSettle(tablestest.End(got[0], jobs.Completed))
+		f.claimsOf(f.Store, 1)
+		limited := fmt.Sprintf(`{"type":%q,"data":{}}`, tablestest.Limited.Name)
+		for i := range 5 { // its limit is less
+			_, message := f.insertSent("default", limited)
+			f.NoteRow("default", message)
+			if got := f.claimsOf(f.Store, 1); len(got) == 0 {
+				return
+			} else if i == 4 {
+				t.Error("more jobs run than the limit of their type allows")
+			}
+		}
+	})
+}
+
+// future is a due time that does not come.
+const future = 1<<31 - 1
+
+// falseRows are rows that are sent otherwise than the table has them, or may not be
+// claimed: by what is wrong. The table has the row with the number and the due time.
+func falseRows() map[string]func(f *fixture, id, due int64) (queue, row string) {
 	plain := sentJob(`{"a":1}`)
-	for name, send := range map[string]func(f *fixture, id, due int64) (queue, row string){
+	return map[string]func(f *fixture, id, due int64) (queue, row string){
 		"another payload": func(_ *fixture, id, due int64) (string, string) {
 			return "default", message1(id, sentJob(`{"A":1}`), due, due)
 		},
@@ -111,33 +142,42 @@ func TestWhatWasSentMustBeInTheTable(t *testing.T) {
 			return "default", row
 		},
 		"no JSON": func(*fixture, int64, int64) (string, string) { return "default", `{"id":` },
-	} {
-		t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
-			stockTables(t, func(t *testing.T, f *fixture) {
-				f.idle()
-				id, _ := f.insertSent("default", plain)
-				due := int64(f.CountRows("SELECT " + f.tables.Layout.Table().Due.Seconds() + " FROM jobs"))
-				queue, row := send(f, id, due)
-				// what a look would claim
-				want := f.CountRows("SELECT COALESCE(MIN(id), 0) FROM jobs WHERE reserved_at IS NULL AND " +
-					f.tables.Layout.Table().Due.Seconds() + fmt.Sprint(" < ", future))
-				f.NoteRow(queue, row)
-				f.NoteArrival("default")
-				ask := askOne
-				ask.Queues = []string{"default", "other"}
-				got, err := f.Claim(bg, ask)
-				switch {
-				case err != nil:
-					t.Fatal(err)
-				case want == 0 && len(got) == 0:
-				case len(got) != 1 || got[0].Job.ID != int64(want):
-					t.Fatalf("claimed %+v, want job %d", got, want)
-				case string(got[0].Payload) != plain || got[0].Job.Queue != "default" ||
-					got[0].Job.EnqueuedAt.Unix() != due || got[0].Job.RunAt.Unix() != due:
-					t.Errorf("the job is what was sent, not what the table has: %s, %+v", got[0].Payload, got[0].Job)
-				}
-			})
-		})
+	}
+}
+
+// A row is claimed unread only if the table has it so, and nothing stands before it.
+func TestWhatWasSentMustBeInTheTable(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		for name, send := range falseRows() {
+			t.Run(strings.ReplaceAll(name, " ", "_"), func(t *testing.T) { f.claimsWhatIsThere(t, send) })
+		}
+	})
+}
+
+// claimsWhatIsThere claims after a row was sent: what a look would.
+func (f *fixture) claimsWhatIsThere(t *testing.T, send func(f *fixture, id, due int64) (queue, row string)) {
+	plain := sentJob(`{"a":1}`)
+	f.DB.MustExec("DELETE FROM jobs")
+	f.idle()
+	id, _ := f.insertSent("default", plain)
+	due := int64(f.CountRows("SELECT " + f.tables.Layout.Table().Due.Seconds() + " FROM jobs"))
+	queue, row := send(f, id, due)
+	want := f.CountRows("SELECT COALESCE(MIN(id), 0) FROM jobs WHERE reserved_at IS NULL AND " +
+		f.tables.Layout.Table().Due.Seconds() + fmt.Sprint(" < ", future))
+	f.NoteRow(queue, row)
+	f.NoteArrival("default")
+	ask := askOne
+	ask.Queues = []string{"default", "other"}
+	got, err := f.Claim(bg, ask)
+	switch {
+	case err != nil:
+		t.Fatal(err)
+	case want == 0 && len(got) == 0:
+	case len(got) != 1 || got[0].Job.ID != int64(want):
+		t.Fatalf("claimed %+v, want job %d", got, want)
+	case string(got[0].Payload) != plain || got[0].Job.Queue != "default" ||
+		got[0].Job.EnqueuedAt.Unix() != due || got[0].Job.RunAt.Unix() != due:
+		t.Errorf("the job is what was sent, not what the table has: %s, %+v", got[0].Payload, got[0].Job)
 	}
 }
 
