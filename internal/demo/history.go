@@ -68,8 +68,8 @@ func accessLog(now time.Time) string {
 			if at.After(now) {
 				break
 			}
-			lines = append(lines, line{at, fmt.Sprintf("198.51.%d.%d - - [%s] \"GET /blog/post-%d%s HTTP/1.1\" 200 5120 "+
-				"\"%s\" \"%s\"\n", 100+visitor/250, 1+visitor%250, at.Format("02/Jan/2006:15:04:05 -0700"),
+			lines = append(lines, line{at, fmt.Sprintf("198.51.%d.%d - - [%s] \"GET /blog/post-%d%s HTTP/1.1\" 200 "+
+				"5120 \"%s\" \"%s\"\n", 100+visitor/250, 1+visitor%250, at.Format("02/Jan/2006:15:04:05 -0700"),
 				1+int(random.ExpFloat64()*6), query, referrer, agent)})
 			at = at.Add(time.Duration(8+random.IntN(180)) * time.Second)
 			query, referrer = "", "https://demo.example/"

@@ -215,8 +215,8 @@ func (p *past) sizes(ctx context.Context) error {
 	for day := pastDays; day > 0; day-- {
 		p.at = p.now.AddDate(0, 0, -day)
 		grown := int64(pastDays-day) << 10
-		sizes := map[string]int64{"media": 640<<10 + 24*grown, "table": 900<<10 + 11*grown, "backup": 1100<<10 + 20*grown,
-			"logs": 180<<10 + 7*(grown%(7<<10)), "cache": 60<<10 + 3*(grown%(5<<10))}
+		sizes := map[string]int64{"media": 640<<10 + 24*grown, "table": 900<<10 + 11*grown,
+			"backup": 1100<<10 + 20*grown, "logs": 180<<10 + 7*(grown%(7<<10)), "cache": 60<<10 + 3*(grown%(5<<10))}
 		if err := kept.KeepSizes(ctx, sizes); err != nil {
 			return err
 		}

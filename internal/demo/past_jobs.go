@@ -91,8 +91,8 @@ func (p *past) ofEditors() (runs []pastRun) {
 		for range some(8) {
 			n := 1 + p.random.IntN(60)
 			url := fmt.Sprintf("photos/upload-%d.jpg", n)
-			runs = append(runs, p.done(p.byDay(day), media.ProcessImage.New(media.ProcessImagePayload{}), 210*time.Millisecond,
-				media.Outcome{ID: fmt.Sprint(n), URL: url, Made: 4}))
+			runs = append(runs, p.done(p.byDay(day), media.ProcessImage.New(media.ProcessImagePayload{}),
+				210*time.Millisecond, media.Outcome{ID: fmt.Sprint(n), URL: url, Made: 4}))
 		}
 		for range some(22) {
 			runs = append(runs, p.done(p.byDay(day), mail.Send.New(mail.SendPayload{}), 160*time.Millisecond,
@@ -125,7 +125,8 @@ func (p *past) published(at time.Time, ago int) []pastRun {
 	return append([]pastRun{
 		p.done(at, publish.Publish.New(publish.Payload{}), 60*time.Millisecond, publish.Result{Outcome: "published",
 			Model: "posts", ID: fmt.Sprint(n), URL: fmt.Sprintf("%s/blog/post-%d", siteURL, n)}),
-		p.done(at.Add(6*time.Second), sitemap.Generate.New(sitemap.GeneratePayload{}), 320*time.Millisecond, p.mapOf(ago)),
+		p.done(at.Add(6*time.Second), sitemap.Generate.New(sitemap.GeneratePayload{}), 320*time.Millisecond,
+			p.mapOf(ago)),
 	}, told...)
 }
 
@@ -141,14 +142,15 @@ func (p *past) faults() (runs []pastRun) {
 		}
 	}
 	add(downDay, 9, webhook.Deliver.New(webhook.DeliverPayload{}), map[string]any{
-		"url": "https://erp.demo.example/hooks/orders", "event": "order.created", "data": map[string]any{"order": 1039}},
+		"url": "https://erp.demo.example/hooks/orders", "event": "order.created",
+		"data": map[string]any{"order": 1039}},
 		5*time.Second,
 		"the receiver https://erp.demo.example/hooks/orders answered 503 Service Unavailable")
 	add(importedDay, 4, media.ProcessImage.New(media.ProcessImagePayload{}), map[string]any{"mediaFileId": 71,
 		"filePath": "photos/scan-71.psd", "mimeType": "image/vnd.adobe.photoshop"}, 40*time.Millisecond,
 		"photos/scan-71.psd cannot be read as a picture: unknown format")
-	add(1, 3, mail.Send.New(mail.SendPayload{}), map[string]any{"to": "old@customer.example", "subject": "Your order 1039",
-		"body": "<p>It is on its way.</p>"}, 700*time.Millisecond,
+	add(1, 3, mail.Send.New(mail.SendPayload{}), map[string]any{"to": "old@customer.example",
+		"subject": "Your order 1039", "body": "<p>It is on its way.</p>"}, 700*time.Millisecond,
 		"mail.demo.example refused old@customer.example: 550 5.1.1 mailbox does not exist")
 	return runs
 }

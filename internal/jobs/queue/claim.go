@@ -125,10 +125,7 @@ func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 	end, due := l.rescanBound(c.s.tables.Options.Clock())
 	heard, before := c.heard && len(l.fromHead.rows) == 0, len(c.taken)
 	if heard {
-		if err := c.claimSent(ctx, l); err != nil || len(c.taken) > before {
-			return err
-		}
-		if err := c.claimBlocks(ctx, l); err != nil || len(c.taken) > before {
+		if err := c.claimHeard(ctx, l); err != nil || len(c.taken) > before {
 			return err
 		}
 	}
@@ -139,6 +136,15 @@ func (c *claim) claimFrom(ctx context.Context, l *scanCursor) error {
 		if _, err := c.advance(ctx, l, x); err != nil || c.want() <= 0 {
 			return err
 		}
+	}
+	return c.claimBlocks(ctx, l)
+}
+
+// claimHeard claims a job that was heard of after a look in vain.
+func (c *claim) claimHeard(ctx context.Context, l *scanCursor) error {
+	before := len(c.taken)
+	if err := c.claimSent(ctx, l); err != nil || len(c.taken) > before {
+		return err
 	}
 	return c.claimBlocks(ctx, l)
 }

@@ -134,7 +134,7 @@ func falseRows() map[string]func(f *fixture, id, due int64) (queue, row string) 
 			f.DB.MustExec("DELETE FROM jobs")
 			return "default", message1(id, plain, due, due)
 		},
-		"one behind another": func(f *fixture, id, due int64) (string, string) {
+		"one behind another": func(f *fixture, id, _ int64) (string, string) {
 			second, row := f.insertSent("default", sentJob(`2`))
 			if second != id+1 {
 				f.T.Fatalf("the second row has the number %d", second)

@@ -132,7 +132,8 @@ func (s *Tables) Reading(l CandidateQuery) string {
 	}
 	// The cursor comes first: what is committed after it was read is behind its Last. Its
 	// columns are those of candidates, with the size -1.
-	return s.Dialect.UnionAll("SELECT id, '0', ("+s.LastOfTable()+"), "+last+", 0, NULL, '', NULL, '', 0, 0, -1, '', "+now+
+	newest := "(" + s.LastOfTable() + ")"
+	return s.Dialect.UnionAll("SELECT id, '0', "+newest+", "+last+", 0, NULL, '', NULL, '', 0, 0, -1, '', "+now+
 		", at FROM cmsjobs_cursors WHERE name = ?", reading)
 }
 
@@ -142,7 +143,9 @@ func (s *Tables) LastOfQueue() string {
 }
 
 // LastOfTable selects the number of the table's last row, -1 where it has none.
-func (s *Tables) LastOfTable() string { return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name }
+func (s *Tables) LastOfTable() string {
+	return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name
+}
 
 // arguments are those of Reading.
 func (s *Tables) arguments(l CandidateQuery) []any {

@@ -26,9 +26,10 @@ func Sent(text string) (*Candidate, bool) {
 func (s *Tables) AsSent(queue string, c *Candidate) (string, []any) {
 	t, now := s.Layout.Table(), s.SecondsNow()
 	return fmt.Sprintf("queue = ? AND %s AND attempts = 0 AND %s AND %s = %s AND %s <= %s AND %s = %s "+
-		"AND %s BETWEEN %d AND %d", s.Dialect.SameBytes(t.Payload), s.Layout.Waiting(),
-		t.Due.Name, t.Due.FromUnix(c.Due), t.Due.Name, t.Due.FromExpr(now),
-		t.Created.Name, t.Created.FromUnix(c.Created), now, c.Seen-clockError, c.Seen+clockError), []any{queue, string(c.Payload)}
+			"AND %s BETWEEN %d AND %d", s.Dialect.SameBytes(t.Payload), s.Layout.Waiting(),
+			t.Due.Name, t.Due.FromUnix(c.Due), t.Due.Name, t.Due.FromExpr(now),
+			t.Created.Name, t.Created.FromUnix(c.Created), now, c.Seen-clockError, c.Seen+clockError),
+		[]any{queue, string(c.Payload)}
 }
 
 // clockError is by how many seconds the database's clock may differ from what a row was
