@@ -191,10 +191,7 @@ func testARestoreThatIsKilledIsWhollyDoneOrNotAtAll(t *testing.T, engine jobstes
 	jobstest.AsRoot(t) // it makes triggers
 	s := newKillSite(t, engine)
 	t.Setenv("TMPDIR", t.TempDir())
-	kills := 6
-	if os.Getenv("CMSJOBS_SOAK") == "1" {
-		kills = 50
-	}
+	kills := jobstest.Size(t, jobstest.Kills, 6, 100)
 	s.fill(t, 2)
 	began := time.Now()
 	s.runRestore(t, 0)
