@@ -199,10 +199,20 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 	}
 	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: aws.String(s.config.Bucket),
 		Key: aws.String(s.full(key))})
-	if err = s.failed("deleting", key, err); errors.Is(err, ErrNotFound) {
+	if r := refusalOf(err); r != nil {
+		return s.undeleted(key, r)
+	}
+	return s.failed("deleting", key, err)
+}
+
+// undeleted is what a refused deletion means; one of an object that is not there is no
+// error.
+func (s *S3) undeleted(key string, r *refusal) error {
+	err := s.failed("deleting", key, r)
+	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
-	return err
+	return protected(r.api.ErrorCode(), err)
 }
 
 // deleteAtOnce is how many objects the protocol deletes with one call.
@@ -232,8 +242,8 @@ func (s *S3) DeleteAll(ctx context.Context, keys []string) error {
 		}
 		for _, e := range out.Errors {
 			if aws.ToString(e.Code) != "NoSuchKey" {
-				return fmt.Errorf("deleting %s and %d others in %s: %s: %s", aws.ToString(e.Key), len(out.Errors)-1, s,
-					aws.ToString(e.Code), aws.ToString(e.Message))
+				return protected(aws.ToString(e.Code), fmt.Errorf("deleting %s and %d others in %s: %s: %s",
+					aws.ToString(e.Key), len(out.Errors)-1, s, aws.ToString(e.Code), aws.ToString(e.Message)))
 			}
 		}
 	}
