@@ -248,4 +248,23 @@ var guardsOfBackups = []guard{
 		in:      "./internal/cli",
 		test:    "TestMediaInABucketAreBackedUpAndBroughtBack",
 	},
+	{
+		promise: "D",
+		name:    "a restore to a moment needs its order",
+		file:    "internal/handlers/backup/restore/moment.go",
+		old:     "	if q.Begin != nil {",
+		without: "	if q.Begin != nil && q.At.IsZero() {",
+		in:      backup,
+		test:    "TestTheSiteIsBroughtToAMoment",
+		only:    "mariadb",
+	},
+	{
+		promise: "D",
+		name:    "what a bucket locks is no failure",
+		file:    "internal/handlers/backup/prune.go",
+		old:     "		if !errors.Is(failed[i], storage.ErrProtected) {",
+		without: "		if failed[i] == nil || !errors.Is(failed[i], storage.ErrNotFound) {",
+		in:      backup,
+		test:    "TestALockedBackupStaysAndIsNoFailure",
+	},
 }
