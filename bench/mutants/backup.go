@@ -267,4 +267,13 @@ var guardsOfBackups = []guard{
 		in:      backup,
 		test:    "TestALockedBackupStaysAndIsNoFailure",
 	},
+	{
+		promise: "D",
+		name:    "a place takes no more than its bandwidth",
+		file:    "internal/storage/bandwidth.go",
+		old:     "	c.limit.wait(n)\n	return n, err",
+		without: "	return n, err",
+		in:      "./internal/storage",
+		test:    "TestAPlaceTakesNoMoreThanItsBandwidth",
+	},
 }

@@ -46,6 +46,8 @@ type S3Config struct {
 	Watch func(http.RoundTripper) http.RoundTripper
 	// Dial opens connections; nil is the system's. With it no proxy is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Bandwidth limits the connections; nil is no limit.
+	Bandwidth *Bandwidth
 }
 
 // S3 keeps objects in a bucket. Uploads are streamed in parts that are held in
@@ -88,7 +90,7 @@ func NewS3(c S3Config) (*S3, error) {
 	if c.Endpoint != "" {
 		o.BaseEndpoint = aws.String(c.Endpoint)
 	}
-	send := newTransport(c.Dial)
+	send := newTransport(c.Dial, c.Bandwidth)
 	if c.Watch != nil {
 		send = c.Watch(send)
 	}
