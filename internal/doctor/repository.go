@@ -131,8 +131,8 @@ func protection(destination string, p storage.Protection) Finding {
 	case p.Strong():
 		return ok("%s locks each new object for %d days: nobody deletes it before", destination, days)
 	case p.For > 0:
-		return ok("%s locks each new object for %d days (%s): only who may lift locks deletes it before", destination, days,
-			strings.ToLower(p.Mode))
+		return ok("%s locks each new object for %d days (%s): only who may lift locks deletes it before", destination,
+			days, strings.ToLower(p.Mode))
 	case p.Versions:
 		return ok("%s keeps deleted objects as older versions, without a lock: who may delete versions deletes backups",
 			destination)

@@ -35,15 +35,15 @@ func (p Protection) Strong() bool {
 // Protection asks the bucket. A store that knows neither versions nor locks has none.
 func (s *S3) Protection(ctx context.Context) (Protection, error) {
 	var p Protection
-	versions, err := s.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: aws.String(s.config.Bucket)})
+	bucket := aws.String(s.config.Bucket)
+	versions, err := s.client.GetBucketVersioning(ctx, &s3.GetBucketVersioningInput{Bucket: bucket})
 	switch {
 	case err == nil:
 		p.Versions = versions.Status == types.BucketVersioningStatusEnabled
 	case !unknownCall(err):
 		return p, fmt.Errorf("asking whether versions are kept: %w", s.failed("looking at the bucket", "", err))
 	}
-	lock, err := s.client.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{
-		Bucket: aws.String(s.config.Bucket)})
+	lock, err := s.client.GetObjectLockConfiguration(ctx, &s3.GetObjectLockConfigurationInput{Bucket: bucket})
 	if err != nil && unknownCall(err) {
 		return p, nil
 	}

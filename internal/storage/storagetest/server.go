@@ -71,7 +71,8 @@ func start() error {
 	listener.Close()
 	cmd := exec.Command("/bin/sh", "-c", supervise, "sh", server.dir, program, "--quiet", "--port", server.address,
 		"--access", Key, "--secret", Secret, "--virtual-domain", VirtualDomain, "posix", "--sidecar",
-		filepath.Join(server.dir, "meta"), "--versioning-dir", filepath.Join(server.dir, "versions"), filepath.Join(server.dir, "data"))
+		filepath.Join(server.dir, "meta"), "--versioning-dir", filepath.Join(server.dir, "versions"),
+		filepath.Join(server.dir, "data"))
 	if server.stdin, err = cmd.StdinPipe(); err != nil {
 		return err
 	}

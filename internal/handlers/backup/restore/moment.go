@@ -378,7 +378,8 @@ func (r *Restorer) count(ctx context.Context, dsn string, m *manifest.Manifest, 
 func (m MomentResult) Summary() (s phrase.Summary) {
 	s.Say("The database %s is as it was at %s UTC: %s {table|tables} with %s {row|rows}.", m.Database,
 		m.At.UTC().Format(time.DateTime), m.Tables, m.Rows)
-	s.Say("They are from the backup %s and %s {transaction|transactions} of the archived log.", m.Backup, m.Transactions)
+	s.Say("They are from the backup %s and %s {transaction|transactions} of the archived log.", m.Backup,
+		m.Transactions)
 	if m.Safety != nil {
 		s.Say("What was there before is in the backup %s.", m.Safety.ID)
 	}
