@@ -102,7 +102,7 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 		"tables of the database") {
 		t.Error("files alone replace tables")
 	}
-	v.get("/admin/backups/moment").sees("Restore to a moment", `value="2026-11-21T13:00:00"`).press("/admin/backups/moment",
+	v.get("/admin/backups/moment").sees("Restore to a moment", `value="2026-11-21T13:00:00"`).press("plan-moment",
 		"at", "2026-11-21T12:30:00", "into", "").sees("The moment 2026-11-21 12:30:00 UTC of the database cms is restored",
 		"3 transactions of the archived log", "left out is of 2026-11-21 12:01:00 UTC", "2 tables stay without rows",
 		"moment-1", "A backup of the present state is made first")
