@@ -12,7 +12,7 @@ import (
 type Bandwidth struct {
 	rate  int64 // bytes a second
 	now   func() time.Time
-	sleep func(until time.Time)
+	sleep func(until time.Time, d time.Duration)
 
 	lock sync.Mutex
 	free time.Time // when what was sent and received so far is paid for
@@ -23,7 +23,7 @@ func NewBandwidth(rate int64) *Bandwidth {
 	if rate <= 0 {
 		return nil
 	}
-	return &Bandwidth{rate: rate, now: time.Now, sleep: func(t time.Time) { time.Sleep(time.Until(t)) }}
+	return &Bandwidth{rate: rate, now: time.Now, sleep: func(_ time.Time, d time.Duration) { time.Sleep(d) }}
 }
 
 // pieces is how many of them a second's bytes are sent in, so that each wait is short.
@@ -45,7 +45,7 @@ func (b *Bandwidth) wait(n int) {
 	b.free = b.free.Add(time.Duration(int64(n) * int64(time.Second) / b.rate))
 	until := b.free
 	b.lock.Unlock()
-	b.sleep(until)
+	b.sleep(until, until.Sub(now))
 }
 
 // dial is how connections are opened.

@@ -23,7 +23,7 @@ func (w *waiting) limit(rate int64) *Bandwidth {
 		defer w.Unlock()
 		return w.now
 	}
-	b.sleep = func(until time.Time) {
+	b.sleep = func(until time.Time, _ time.Duration) {
 		w.Lock()
 		defer w.Unlock()
 		if until.After(w.now) {
