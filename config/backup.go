@@ -55,6 +55,8 @@ type BackupPlace struct {
 	Monthly  int           `koanf:"monthly"`
 	MinAge   time.Duration `koanf:"min_age"`
 	MaxTotal Size          `koanf:"max_total"`
+	// Bandwidth is how many bytes a second go to the place and come from it; 0 is no limit.
+	Bandwidth Size `koanf:"bandwidth"`
 }
 
 // backupPlaces are where backups can go.
@@ -117,6 +119,9 @@ func (b Backup) check(r *report) {
 	}
 }
 
+// leastBandwidth keeps the pauses of a limited connection far below what ends it.
+const leastBandwidth = 64 << 10
+
 func (b Backup) checkPlaces(r *report) {
 	for name, p := range b.Places {
 		path := "backup" + slash + "places" + slash + name + slash
@@ -127,5 +132,13 @@ func (b Backup) checkPlaces(r *report) {
 		r.atLeast(path+"weekly", p.Weekly, 0)
 		r.atLeast(path+"monthly", p.Monthly, 0)
 		r.atLeastFor(path+"min_age", p.MinAge, 0)
+		switch {
+		case p.Bandwidth == 0:
+		case name != "s3" && name != "sftp":
+			r.add(path+"bandwidth", "it is for s3 and sftp; backup.throttle limits what is read here")
+		case p.Bandwidth < leastBandwidth:
+			r.add(path+"bandwidth", "it is %d bytes a second: with less than %d, connections end", p.Bandwidth,
+				int64(leastBandwidth))
+		}
 	}
 }

@@ -174,6 +174,24 @@ log: {level: loud}
 	}
 }
 
+func TestABandwidthIsForPlacesBehindANetwork(t *testing.T) {
+	base := "storage: {s3: {bucket: b, access_key: k, secret_key: s}}\nbackup: {to: [local, s3], places: "
+	for text, want := range map[string]string{
+		"{s3: {bandwidth: 10MiB}}}":    "",
+		"{s3: {keep: 3}}}":             "",
+		"{s3: {bandwidth: 1KiB}}}":     "connections end",
+		"{local: {bandwidth: 10MiB}}}": "backup.throttle",
+	} {
+		l, err := Load(Sources{File: write(t, "c.yaml", base+text)})
+		switch {
+		case want == "" && err != nil, want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v", text, err)
+		case strings.Contains(text, "10MiB") && want == "" && l.Backup.Places["s3"].Bandwidth != 10<<20:
+			t.Errorf("%s: %+v", text, l.Backup.Places)
+		}
+	}
+}
+
 func TestAPasswordIsLongWhereOthersReachThePage(t *testing.T) {
 	for _, c := range []struct {
 		text string

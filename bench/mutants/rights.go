@@ -131,6 +131,15 @@ var guardsOfRights = []guard{
 	},
 	{
 		promise: "D",
+		name:    "a restore to a moment asks who may enqueue it",
+		file:    "internal/web/feature/backups/moment_restore.go",
+		old:     "	if err := r.MayRunType(restoreKind); err != nil {",
+		without: `	if err := r.MayRunType(restoreKind); err != nil && restoreKind == "" {`,
+		in:      pages,
+		test:    "TestAnEffectHappensExactlyIfItsEnqueueIsAllowed",
+	},
+	{
+		promise: "D",
 		name:    "a refused flood is no entry of the audit log",
 		file:    "internal/web/authorize.go",
 		old:     "	if status == http.StatusTooManyRequests || status == http.StatusUnauthorized",

@@ -148,14 +148,14 @@ func (r *Services) backupPlaces() (map[string]storage.Store, error) {
 	c := r.Config.Backup
 	places := map[string]storage.Store{}
 	if slices.Contains(c.To, "s3") {
-		bucket, err := OpenS3(r.Config.Storage.S3)
+		bucket, err := openBackups(r.Config.Storage.S3, c.Places["s3"])
 		if err != nil {
 			return nil, fmt.Errorf("backup.to names s3: %w (storage.s3)", err)
 		}
 		places["s3"] = bucket
 	}
 	if slices.Contains(c.To, "sftp") {
-		folder, err := OpenSFTP(r.Config.Storage.SFTP)
+		folder, err := OpenSFTP(r.Config.Storage.SFTP, int64(c.Places["sftp"].Bandwidth))
 		if err != nil {
 			return nil, fmt.Errorf("backup.to names sftp: %w (storage.sftp)", err)
 		}

@@ -57,11 +57,19 @@ func (r *Services) bucket() (*storage.S3, error) { return r.watchedS3(bucketOf(r
 // OpenS3 opens the bucket of the configuration, unwatched.
 func OpenS3(c config.S3) (*storage.S3, error) { return storage.NewS3(bucketOf(c)) }
 
+// openBackups opens it for backups, which may be limited.
+func openBackups(c config.S3, place config.BackupPlace) (*storage.S3, error) {
+	b := bucketOf(c)
+	b.Bandwidth = storage.NewBandwidth(int64(place.Bandwidth))
+	return storage.NewS3(b)
+}
+
 // OpenSFTP opens the folder of another host that the configuration names. It connects
-// when it is used.
-func OpenSFTP(c config.SFTP) (*storage.SFTP, error) {
+// when it is used. bandwidth is bytes a second; 0 is no limit.
+func OpenSFTP(c config.SFTP, bandwidth int64) (*storage.SFTP, error) {
 	return storage.NewSFTP(storage.SFTPOptions{Host: c.Host, Port: c.Port, User: c.User, Password: c.Password.Reveal(),
-		KeyFile: c.KeyFile, HostKey: c.HostKey, Dir: c.Dir})
+		KeyFile: c.KeyFile, HostKey: c.HostKey, Dir: c.Dir,
+		Bandwidth: storage.NewBandwidth(bandwidth)})
 }
 
 // OpenMedia opens the place where the CMS keeps its uploads.

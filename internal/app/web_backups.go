@@ -35,6 +35,8 @@ var (
 	_ backups.Restorer      = webBackups{}
 	_ backups.BackupWatcher = webBackups{}
 	_ backups.Browser       = webBackups{}
+
+	_ backups.MomentRestorer = webBackups{}
 )
 
 func (b webBackups) Backups(ctx context.Context) ([]backups.Backup, error) {
@@ -165,11 +167,7 @@ func (b webBackups) RestoreBackup(ctx context.Context, name string, part backups
 	}
 	p := backup.RestorePayload{ID: s.ID, Storage: s.Destination, Database: q.Database, Files: q.Files,
 		TrustUnknown: q.TrustUnknown, AllowExecutable: q.AllowExecutable, Confirm: token}
-	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.New(p))
-	if err != nil {
-		return jobs.Receipt{}, err
-	}
-	return receipts[0], nil
+	return b.restore(ctx, p)
 }
 
 // BackupContents reads what a backup holds, as long as a page waits.
@@ -255,12 +253,7 @@ func (b webBackups) RestorePost(ctx context.Context, name string, post int64, co
 	if err != nil {
 		return jobs.Receipt{}, err
 	}
-	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.New(backup.RestorePayload{ID: s.ID,
-		Storage: s.Destination, Post: post, Confirm: confirm}))
-	if err != nil {
-		return jobs.Receipt{}, err
-	}
-	return receipts[0], nil
+	return b.restore(ctx, backup.RestorePayload{ID: s.ID, Storage: s.Destination, Post: post, Confirm: confirm})
 }
 
 // restoreOf asks for what of a part the backup holds.
@@ -275,6 +268,53 @@ func restoreOf(s catalog.Stored, part backups.RestorePart) restore.Request {
 		q.Database, q.Files = s.Database, s.Header.Files
 	}
 	return q
+}
+
+// PlanMoment plans what bringing the database to a moment would do, or outlines it where
+// the log takes too long to read for a page.
+func (b webBackups) PlanMoment(ctx context.Context, at, into string) (v backups.MomentPlan, err error) {
+	moment, err := backup.ParseMoment(at, time.UTC)
+	if err != nil {
+		return v, errors.Join(jobs.ErrConflict, err)
+	}
+	inTime, cancel := context.WithTimeout(ctx, planTime)
+	defer cancel()
+	q, err := b.h.FindMoment(inTime, moment, "")
+	if err == nil && into != "" {
+		q.IntoDSN, err = b.h.IntoNamed(into)
+	}
+	if err != nil {
+		return v, errors.Join(jobs.ErrConflict, err)
+	}
+	plan, err := b.h.PlanMoment(inTime, q)
+	if err != nil && inTime.Err() != nil && ctx.Err() == nil {
+		plan, err = b.h.OutlineMoment(ctx, q)
+	}
+	if err != nil {
+		return v, errors.Join(jobs.ErrConflict, err)
+	}
+	if len(plan.Refused) > 0 {
+		return v, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, restore.ErrUnfit, strings.Join(plan.Refused, "; "))
+	}
+	return backups.MomentPlan{At: plan.At, Into: into, Database: plan.Database, Backup: plan.Backup,
+		Destination: plan.Destination, Snapshot: plan.Snapshot, Bytes: plan.Bytes, Uncounted: plan.Uncounted,
+		Transactions: plan.Transactions, Last: plan.Last, Next: plan.Next, WithoutRows: len(plan.WithoutRows),
+		Warnings: slices.Concat(plan.Warnings, plan.Notes), Confirm: plan.Token}, nil
+}
+
+// RestoreMoment enqueues a job that brings the database to the moment of a plan.
+func (b webBackups) RestoreMoment(ctx context.Context, p backups.MomentPlan, confirm string) (jobs.Receipt, error) {
+	return b.restore(ctx, backup.RestorePayload{ID: p.Backup, Storage: p.Destination, At: &p.At, Into: p.Into,
+		Confirm: confirm})
+}
+
+// restore enqueues a restore.
+func (b webBackups) restore(ctx context.Context, p backup.RestorePayload) (jobs.Receipt, error) {
+	receipts, err := b.enqueue.Enqueue(ctx, backup.RestoreJob.New(p))
+	if err != nil {
+		return jobs.Receipt{}, err
+	}
+	return receipts[0], nil
 }
 
 // BackupHealth is what the monitor sees.

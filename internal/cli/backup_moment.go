@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -55,24 +54,6 @@ func utc(t time.Time) string {
 	return t.UTC().Format(time.DateTime)
 }
 
-// moment reads a time of the CMS's clock, or one with an offset.
-func moment(text string, zone *time.Location) (time.Time, error) {
-	for _, layout := range []string{time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04:05"} {
-		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
-			return at, nil
-		}
-	}
-	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00"} {
-		if at, err := time.Parse(layout, text); err == nil {
-			return at, nil
-		}
-	}
-	return time.Time{}, app.Usagef("--at %q is no time: write it as '2026-11-21 14:03:00' (the CMS's time) or "+
-		"2026-11-21T14:03:00+01:00", text)
-}
-
-var databaseName = regexp.MustCompile(`^[A-Za-z0-9_]{1,60}$`)
-
 // restoreMoment shows what a restore to a moment would do, and does it once that is
 // confirmed.
 func (a *commandLine) restoreMoment(c *cobra.Command, o restoreOptions, args []string) error {
@@ -88,9 +69,9 @@ func (a *commandLine) restoreMoment(c *cobra.Command, o restoreOptions, args []s
 		if err != nil { // perhaps there is no database any more
 			zone = time.UTC
 		}
-		at, err := moment(o.at, zone)
+		at, err := backup.ParseMoment(o.at, zone) // of the CMS's clock
 		if err != nil {
-			return err
+			return app.UsageError{Err: fmt.Errorf("--at: %w", err)}
 		}
 		q, err := h.FindMoment(ctx, at, o.from)
 		if err != nil {
@@ -118,7 +99,7 @@ func intoDSN(h *backup.Handler, into string) (string, error) {
 	switch {
 	case into == "":
 		return "", nil
-	case databaseName.MatchString(into):
+	case backup.IsDatabaseName(into):
 		dsn, err := h.IntoNamed(into)
 		if err != nil {
 			return "", app.UsageError{Err: err}

@@ -132,6 +132,7 @@ func checkBackups(ctx context.Context, r *app.Services) ([]Finding, error) {
 	for _, text := range r.Handlers.Backup.RestoreRights(ctx) {
 		found = append(found, warn("see docs/backup.md, Triggers and functions", "%s", text))
 	}
+	found = append(found, protections(ctx, r.Handlers.Backup)...)
 	if b := health.Newest; b != nil {
 		found = append(found, ok("the newest complete backup is %s of %s, made %s, %s", b.ID, b.Contents(),
 			display.Ago(b.Started, r.Now()), r.Handlers.Backup.Standing(*b)))

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup"
+	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
 // checkRepository looks at the repositories of files of backups. The page of backups
@@ -104,4 +106,37 @@ func checkBackupSpace(ctx context.Context, r *app.Services) ([]Finding, error) {
 		found = append(found, ok("the next backup fits at its destinations"))
 	}
 	return found, nil
+}
+
+// protectionTime is how long buckets may take to say how they protect backups.
+const protectionTime = 15 * time.Second
+
+// protections say which buckets keep backups that somebody on this host deletes.
+func protections(ctx context.Context, h *backup.Handler) (found []Finding) {
+	ctx, cancel := context.WithTimeout(ctx, protectionTime)
+	defer cancel()
+	known, err := h.Protections(ctx)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		found = append(found, protection(name, known[name]))
+	}
+	if err != nil {
+		found = append(found, ok("whether backups are protected against deletion is not known: %v", err))
+	}
+	return found
+}
+
+func protection(destination string, p storage.Protection) Finding {
+	days := int(p.For / (24 * time.Hour))
+	switch {
+	case p.Strong():
+		return ok("%s locks each new object for %d days: nobody deletes it before", destination, days)
+	case p.For > 0:
+		return ok("%s locks each new object for %d days (%s): only who may lift locks deletes it before", destination,
+			days, strings.ToLower(p.Mode))
+	case p.Versions:
+		return ok("%s keeps deleted objects as older versions, without a lock: who may delete versions deletes backups",
+			destination)
+	}
+	return ok("%s keeps neither versions nor locks: who has the keys of this host can delete the backups there "+
+		"(docs/backup.md, Places)", destination)
 }

@@ -46,6 +46,8 @@ type S3Config struct {
 	Watch func(http.RoundTripper) http.RoundTripper
 	// Dial opens connections; nil is the system's. With it no proxy is used.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Bandwidth limits the connections; nil is no limit.
+	Bandwidth *Bandwidth
 }
 
 // S3 keeps objects in a bucket. Uploads are streamed in parts that are held in
@@ -88,7 +90,7 @@ func NewS3(c S3Config) (*S3, error) {
 	if c.Endpoint != "" {
 		o.BaseEndpoint = aws.String(c.Endpoint)
 	}
-	send := newTransport(c.Dial)
+	send := newTransport(c.Dial, c.Bandwidth)
 	if c.Watch != nil {
 		send = c.Watch(send)
 	}
@@ -199,10 +201,20 @@ func (s *S3) Delete(ctx context.Context, key string) error {
 	}
 	_, err := s.client.DeleteObject(ctx, &s3.DeleteObjectInput{Bucket: aws.String(s.config.Bucket),
 		Key: aws.String(s.full(key))})
-	if err = s.failed("deleting", key, err); errors.Is(err, ErrNotFound) {
+	if r := refusalOf(err); r != nil {
+		return s.undeleted(key, r)
+	}
+	return s.failed("deleting", key, err)
+}
+
+// undeleted is what a refused deletion means; one of an object that is not there is no
+// error.
+func (s *S3) undeleted(key string, r *refusal) error {
+	err := s.failed("deleting", key, r)
+	if errors.Is(err, ErrNotFound) {
 		return nil
 	}
-	return err
+	return protected(r.api.ErrorCode(), err)
 }
 
 // deleteAtOnce is how many objects the protocol deletes with one call.
@@ -232,8 +244,8 @@ func (s *S3) DeleteAll(ctx context.Context, keys []string) error {
 		}
 		for _, e := range out.Errors {
 			if aws.ToString(e.Code) != "NoSuchKey" {
-				return fmt.Errorf("deleting %s and %d others in %s: %s: %s", aws.ToString(e.Key), len(out.Errors)-1, s,
-					aws.ToString(e.Code), aws.ToString(e.Message))
+				return protected(aws.ToString(e.Code), fmt.Errorf("deleting %s and %d others in %s: %s: %s",
+					aws.ToString(e.Key), len(out.Errors)-1, s, aws.ToString(e.Code), aws.ToString(e.Message)))
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"time"
 )
@@ -48,14 +47,15 @@ type boundedTransport struct {
 // same time. Go's own number is 2; the others would be closed after each object.
 const maxIdle = 128
 
-func newTransport(dial func(ctx context.Context, network, address string) (net.Conn, error)) http.RoundTripper {
+func newTransport(open dial, limit *Bandwidth) http.RoundTripper {
 	base := http.DefaultTransport.(*http.Transport).Clone()
 	base.ResponseHeaderTimeout = headerTime
 	base.MaxResponseHeaderBytes = 256 << 10
 	base.MaxIdleConns, base.MaxIdleConnsPerHost = maxIdle, maxIdle
-	if dial != nil {
-		base.DialContext, base.Proxy = dial, nil // a proxy would dial for us, unchecked
+	if open != nil {
+		base.DialContext, base.Proxy = open, nil // a proxy would dial for us, unchecked
 	}
+	base.DialContext = limit.limited(base.DialContext)
 	return base
 }
 

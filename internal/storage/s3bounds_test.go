@@ -168,7 +168,7 @@ func TestAStalledStoreEnds(t *testing.T) {
 		"a drip":    {server.URL + "?drip", 50 * time.Millisecond, time.Hour},
 		"an object": {server.URL + "?x-id=GetObject", time.Hour, 50 * time.Millisecond},
 	} {
-		client := &http.Client{Transport: &boundedTransport{base: newTransport(nil), answer: c.answer, stall: c.stall}}
+		client := &http.Client{Transport: &boundedTransport{base: newTransport(nil, nil), answer: c.answer, stall: c.stall}}
 		// Without the bounds the context's own end comes first, which is another error.
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()

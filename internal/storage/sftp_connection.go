@@ -31,6 +31,8 @@ type SFTPOptions struct {
 	HostKey string
 	// Dir is the folder; "" is the one that the account begins in.
 	Dir string
+	// Bandwidth limits the connection; nil is no limit.
+	Bandwidth *Bandwidth
 	// Timeout is how long connecting may take, and how long the server may be silent;
 	// 30 s when 0.
 	Timeout time.Duration
@@ -186,7 +188,7 @@ func (s *sshConnection) connected(ctx context.Context) (*sftp.Client, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.o.timeout())
 	defer cancel()
-	raw, err := (&net.Dialer{}).DialContext(ctx, "tcp", s.o.address())
+	raw, err := s.o.Bandwidth.limited((&net.Dialer{}).DialContext)(ctx, "tcp", s.o.address())
 	if err != nil {
 		return nil, err
 	}

@@ -14,17 +14,33 @@ import (
 	"time"
 
 	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // runningProgram is the program itself beside a sample site that has one backup, and a
 // worker in it.
 func runningProgram(t *testing.T) (base, dir string, db *sqlx.DB) {
 	t.Helper()
+	dir = filepath.Join(t.TempDir(), "site")
+	base = runProgram(t, dir)
+	db, err := sqlx.Open("sqlite", "file:"+filepath.Join(dir, "database", "database.sqlite")+
+		"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	return base, dir, db
+}
+
+// runProgram makes a sample site, with flags that say where its database is, and a backup
+// of it, and runs the program beside it.
+func runProgram(t *testing.T, dir string, flags ...string) (base string) {
+	t.Helper()
 	binary := filepath.Join(t.TempDir(), "cmsjobs")
 	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/cmsjobs").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	dir = filepath.Join(t.TempDir(), "site")
 	environ := append(os.Environ(), "CMSJOBS_HTTP_LISTEN=127.0.0.1:0", "CMSJOBS_HTTP_ADMIN_PASSWORD=right",
 		"CMSJOBS_LOG_FORMAT=json", "CMSJOBS_SCHEDULE_ENABLED=false", "CMSJOBS_BACKUP_VERIFY=read",
 		"CMSJOBS_BACKUP_FREE_SPACE=1MiB")
@@ -33,17 +49,12 @@ func runningProgram(t *testing.T) (base, dir string, db *sqlx.DB) {
 		c.Env = environ
 		return c
 	}
-	for _, words := range [][]string{{"demo", "--seed-only", "--dir", dir}, {"--cms", dir, "backup", "create"}} {
+	for _, words := range [][]string{append(flags, "demo", "--seed-only", "--dir", dir),
+		{"--cms", dir, "backup", "create"}} {
 		if out, err := command(words...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", words, err, out)
 		}
 	}
-	db, err := sqlx.Open("sqlite", "file:"+filepath.Join(dir, "database", "database.sqlite")+
-		"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
 	run := command("--cms", dir, "run")
 	log, err := run.StderrPipe()
 	if err != nil {
@@ -79,7 +90,7 @@ func runningProgram(t *testing.T) (base, dir string, db *sqlx.DB) {
 	case <-time.After(patience):
 		t.Fatal("the program names no address")
 	}
-	return base, dir, db
+	return base
 }
 
 // TestAPersonLooksIntoABackupAndRestoresFromIt does with a browser and the program itself
@@ -170,4 +181,84 @@ func restoreAPost(t *testing.T, b *browser, db *sqlx.DB, done string) {
 	if err := db.Get(&now, "SELECT name FROM posts WHERE id = 12"); err != nil || now != name {
 		t.Errorf("the post is %q, was %q, %v", now, name, err)
 	}
+}
+
+// TestAPersonRestoresTheDatabaseToAMoment drops a table of a site on MariaDB and has the
+// page restore the second before, with a browser and the program itself: first in English,
+// then in Vietnamese, without scripts.
+func TestAPersonRestoresTheDatabaseToAMoment(t *testing.T) {
+	server := jobstest.OwnMariaDB(t, "--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=0")
+	if _, err := server.RootMySQL(t).Exec("CREATE DATABASE site"); err != nil {
+		t.Fatal(err)
+	}
+	db, err := sqlx.Open("mysql", server.MySQLDSN("site"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	b := newBrowserAt(t, func() string {
+		return runProgram(t, filepath.Join(t.TempDir(), "site"), "--dsn", fmt.Sprintf("mysql://root@127.0.0.1:%d/site",
+			server.Port))
+	})
+	b.signIn("admin")
+	for i, language := range []struct{ code, title, replaces, done string }{
+		{"en", "Restore to a moment", "It replaces the site's tables at once", "Done in"},
+		{"vi", "Khôi phục về một thời điểm", "Các bảng của trang được thay cùng một lúc", "Hoàn thành sau"},
+	} {
+		t.Run(language.code, func(t *testing.T) {
+			b.open("/admin/backups/moment")
+			if eval[string](b, `document.documentElement.lang`) != language.code {
+				b.press(fmt.Sprintf("button[name=lang][value=%s]", language.code))
+			}
+			b.sees(language.title)
+			b.scripts(language.code == "en")
+			b.open("/admin/backups/moment")
+			wanted := fmt.Sprintf("of the second %d", i)
+			if _, err := db.Exec("UPDATE posts SET name = ? WHERE id = 12", wanted); err != nil {
+				t.Fatal(err)
+			}
+			at := endOfSecond(t, db)
+			if _, err := db.Exec("DROP TABLE posts"); err != nil {
+				t.Fatal(err)
+			}
+			eval[bool](b, fmt.Sprintf(`(document.querySelector("#at").value = %q, true)`,
+				at.UTC().Format("2006-01-02T15:04:05")))
+			b.press("form[action$='/moment'] button")
+			b.sees(language.replaces)
+			b.sees(at.UTC().Format(time.DateTime))
+			b.fill("#typed", "moment-wrong")
+			b.press("#yes")
+			b.until(`!!document.querySelector(".confirm [role=alert]")`)
+			b.fill("#typed", eval[string](b,
+				`document.querySelector("label[for=typed]").innerText.match(/moment-[0-9a-f]+/)[0]`))
+			b.press("#yes")
+			b.scripts(true) // they follow the job
+			b.open(eval[string](b, `location.pathname + location.search`))
+			b.sees(language.done)
+			var now string
+			if err := db.Get(&now, "SELECT name FROM posts WHERE id = 12"); err != nil || now != wanted {
+				t.Errorf("the post is %q, was %q, %v", now, wanted, err)
+			}
+			var audited int
+			if err := db.Get(&audited, "SELECT COUNT(*) FROM cmsjobs_audit WHERE action = 'backups.restoreMoment'"); err != nil || audited < i+1 {
+				t.Errorf("%d entries in the audit log, %v", audited, err)
+			}
+		})
+	}
+	b.quietConsole()
+}
+
+// endOfSecond waits for the end of the server's second and says which it was.
+func endOfSecond(t *testing.T, db *sqlx.DB) time.Time {
+	t.Helper()
+	var begun, now int64
+	for begun == now {
+		if err := db.Get(&now, "SELECT UNIX_TIMESTAMP()"); err != nil {
+			t.Fatal(err)
+		}
+		if begun == 0 {
+			begun = now
+		}
+	}
+	return time.Unix(begun, 0)
 }

@@ -112,6 +112,9 @@ func (d desk) Regenerate(ctx context.Context, _ bool) (int, error) {
 func (d desk) RestorePost(ctx context.Context, _ string, _ int64, _ string) (jobs.Receipt, error) {
 	return d.put(ctx, "backup.restore")
 }
+func (d desk) RestoreMoment(ctx context.Context, _ backups.MomentPlan, _ string) (jobs.Receipt, error) {
+	return d.put(ctx, "backup.restore")
+}
 func (d desk) RestoreBackup(
 	ctx context.Context, _ string, _ backups.RestorePart, _ string, _ backups.RestoreAllowance,
 ) (jobs.Receipt, error) {
@@ -357,6 +360,8 @@ func ways() []way {
 		{"regenerate form", operate, "media.processImage", true, post("/admin/media/regenerate", yes)},
 		{"restore form", access.Admin, "backup.restore", true, post("/admin/backups/b.tar.zst/restore",
 			func(string, stock) string { return form("part", "files", "typed", "cms-files") })},
+		{"restore moment form", access.Admin, "backup.restore", true, post("/admin/backups/moment",
+			func(string, stock) string { return form("at", "2026-11-21T12:00:00", "typed", "moment-1") })},
 		{"restore post form", access.Admin, "backup.restore", true, post("/admin/backups/b.tar.zst/post",
 			func(string, stock) string { return form("post", "12", "typed", "post-12") })},
 		{"restore post", access.Admin, "backup.restore", true, post("/api/v1/backups/b.tar.zst/posts/12",

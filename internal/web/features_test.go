@@ -127,6 +127,20 @@ func (h *features) RestorePost(_ context.Context, _ string, post int64, confirm 
 	}
 	return receipt()
 }
+func (h *features) PlanMoment(_ context.Context, at, into string) (backups.MomentPlan, error) {
+	moment, err := time.Parse("2006-01-02T15:04:05", at)
+	if err != nil {
+		return backups.MomentPlan{}, jobs.ErrConflict
+	}
+	return backups.MomentPlan{At: moment, Into: into, Database: "cms", Backup: "b", Destination: "local", Snapshot: noon,
+		Transactions: 3, Last: noon, Next: noon.Add(time.Minute), WithoutRows: 2, Confirm: "moment-1"}, nil
+}
+func (h *features) RestoreMoment(_ context.Context, p backups.MomentPlan, confirm string) (jobs.Receipt, error) {
+	if confirm != p.Confirm {
+		return jobs.Receipt{}, jobs.ErrConflict
+	}
+	return receipt()
+}
 func (h *features) Moments(context.Context) ([]backups.Moments, error) {
 	return []backups.Moments{{Destination: "local", From: noon, Until: noon.Add(time.Hour), Bytes: 5,
 		Missing: "the file log.000009 is not archived"}}, nil

@@ -102,6 +102,11 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 		"tables of the database") {
 		t.Error("files alone replace tables")
 	}
+	v.get("/admin/backups/moment").sees("Restore to a moment", `value="2026-11-21T13:00:00"`).press("plan-moment",
+		"at", "2026-11-21T12:30:00", "into", "").sees("The moment 2026-11-21 12:30:00 UTC of the database cms is restored",
+		"3 transactions of the archived log", "left out is of 2026-11-21 12:01:00 UTC", "2 tables stay without rows",
+		"moment-1", "A backup of the present state is made first")
+	v.press("sure", "typed", "moment-2").sees("alert")
 	v.get("/admin/backups/b.tar.zst/contents?files=uploads/**").sees("uploads/news/a b.jpg", "posts", "left out",
 		"/api/v1/backups/b.tar.zst/file?name=uploads%2fnews%2fa%20b.jpg", "3 more")
 	v.get("/admin/backups").press(`id="restore-b.tar.zst"`).sees("overwrites up to 3 files")

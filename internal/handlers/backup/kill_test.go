@@ -86,11 +86,7 @@ func testKilledAtAnyMoment(t *testing.T, form Form) {
 	s := newSite(t, jobstest.SQLite)
 	s.c.Options.Form = form
 	s.backup(t, s.handler(t))
-	kills := 8
-	if os.Getenv("CMSJOBS_SOAK") == "1" {
-		kills = 100
-	}
-	for i := range kills {
+	for i := range jobstest.Size(t, jobstest.Kills, 8, 100) {
 		cmd := exec.Command(os.Args[0])
 		cmd.Env = append(os.Environ(), childEnv+"="+strings.Join([]string{s.DSN, s.files, s.dest, string(form)}, "|"))
 		out, err := cmd.StdoutPipe()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -15,14 +16,37 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/retention"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // ErrNoMoment says that a moment cannot be restored.
 var ErrNoMoment = errors.New("that moment cannot be restored")
 
+// ParseMoment reads a time of a zone, or one with an offset.
+func ParseMoment(text string, zone *time.Location) (time.Time, error) {
+	for _, layout := range []string{time.DateTime, "2006-01-02 15:04", "2006-01-02T15:04:05", "2006-01-02T15:04"} {
+		if at, err := time.ParseInLocation(layout, text, zone); err == nil {
+			return at, nil
+		}
+	}
+	for _, layout := range []string{time.RFC3339, "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05 Z07:00"} {
+		if at, err := time.Parse(layout, text); err == nil {
+			return at, nil
+		}
+	}
+	return time.Time{}, phrase.Errorf("%.40q is no time: write it as 2026-11-21 14:03:00 or 2026-11-21T14:03:00+01:00",
+		text)
+}
+
 // FindMoment chooses the backup and the log that lead to a moment: of a destination, or
 // of any. What the server wrote until now is archived first, where it answers.
 func (h *Handler) FindMoment(ctx context.Context, at time.Time, destination string) (restore.MomentRequest, error) {
+	return h.findMoment(ctx, at, destination, "")
+}
+
+// findMoment is FindMoment from the backup of an ID; "" is any.
+func (h *Handler) findMoment(ctx context.Context, at time.Time, destination, id string) (restore.MomentRequest,
+	error) {
 	q := restore.MomentRequest{At: at, Emptied: h.emptied}
 	if database.Of(h.c.Site.DB).Name != database.MySQL {
 		return q, fmt.Errorf("%w: only MySQL and MariaDB write a log that is archived; restore a backup", ErrNoMoment)
@@ -39,7 +63,7 @@ func (h *Handler) FindMoment(ctx context.Context, at time.Time, destination stri
 	}
 	reasons := []string{}
 	for _, b := range all { // newest first
-		if !h.verifiedBase(b) || b.Log.Snapshot.Unix() > at.Unix() {
+		if !h.verifiedBase(b) || b.Log.Snapshot.Unix() > at.Unix() || id != "" && b.ID != id {
 			continue
 		}
 		place := h.logPlaces()[b.Destination]
@@ -95,14 +119,23 @@ func short(c binlog.Chain, at time.Time, fresh bool) string {
 	return ""
 }
 
+// newName are names that a new database may have.
+var newName = regexp.MustCompile(`^[A-Za-z0-9_]{1,60}$`)
+
+// IsDatabaseName says whether a text is a name that [Handler.IntoNamed] takes.
+func IsDatabaseName(text string) bool { return newName.MatchString(text) }
+
 // IntoNamed is the DSN of a database of a name on the site's server.
 func (h *Handler) IntoNamed(name string) (string, error) {
+	if !IsDatabaseName(name) {
+		return "", phrase.Errorf("the name of a new database has 1 to 60 letters, digits and _")
+	}
 	c, err := mysql.ParseDSN(h.c.DSN)
 	if err != nil {
 		return "", errors.New("the DSN of the site's database cannot be read")
 	}
 	if strings.EqualFold(c.DBName, name) {
-		return "", fmt.Errorf("%s is the site's own database: leave --into out to restore the site", name)
+		return "", phrase.Errorf("%s is the site's own database: name none to restore the site", name)
 	}
 	c.DBName = name
 	return c.FormatDSN(), nil

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -61,6 +62,8 @@ func (s *site) rows(t *testing.T, dsn string, tables ...string) map[string]strin
 	return sums
 }
 
+var errNoOrder = errors.New("nobody ordered it")
+
 // moment plans and carries out.
 func moment(t *testing.T, h *Handler, at time.Time, into string) restore.MomentResult {
 	t.Helper()
@@ -77,6 +80,11 @@ func moment(t *testing.T, h *Handler, at time.Time, into string) restore.MomentR
 		t.Fatalf("without the word: %v", err)
 	}
 	q.Confirm = plan.Token
+	q.Begin = func(context.Context) error { return errNoOrder }
+	if done, err := h.Moment(t.Context(), q, nil); !errors.Is(err, errNoOrder) || done.Safety != nil {
+		t.Fatalf("without an order: %v", err)
+	}
+	q.Begin = nil
 	done, err := h.Moment(t.Context(), q, nil)
 	if err != nil || len(done.Problems) > 0 {
 		t.Fatalf("%v, problems %q", err, done.Problems)

@@ -62,7 +62,8 @@ func (h *Handler) rated(all []catalog.Stored) []retention.Backup {
 	return rated
 }
 
-// Prune removes what retention does not keep and returns it, newest first.
+// Prune removes what retention does not keep and returns it, newest first. What a
+// destination does not let be deleted stays, which is no error.
 func (h *Handler) Prune(ctx context.Context) ([]catalog.Stored, error) {
 	ctx, unlock, err := h.locks.Exclusive(ctx, "pruning the backups")
 	if err != nil {
@@ -72,7 +73,7 @@ func (h *Handler) Prune(ctx context.Context) ([]catalog.Stored, error) {
 	var gone []catalog.Stored
 	var failed []error
 	for _, name := range h.Destinations() {
-		found, err := h.prune(ctx, name)
+		found, _, err := h.prune(ctx, name)
 		gone = append(gone, found...)
 		if err != nil {
 			failed = append(failed, fmt.Errorf("destination %s: %w", name, err))
@@ -94,17 +95,18 @@ type batchDeleter interface {
 	DeleteAll(ctx context.Context, keys []string) error
 }
 
-// prune removes what goes at one destination. What is not fully known is not
-// pruned. The caller holds the lock.
-func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog.Stored, err error) {
+// prune removes what goes at one destination, and says what stays because the
+// destination does not let it be deleted. What is not fully known is not pruned. The
+// caller holds the lock.
+func (h *Handler) prune(ctx context.Context, destination string) (gone, stays []catalog.Stored, err error) {
 	store, err := h.Destination(destination)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer func() { h.KeepCopy(ctx, destination, store, gone) }()
 	all, err := h.List(ctx, destination)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	var leave, kept []catalog.Stored
 	for i, d := range h.c.Options.limitsOf(destination).Retention.Decide(h.rated(all), h.c.Now()) {
@@ -114,23 +116,51 @@ func (h *Handler) prune(ctx context.Context, destination string) (gone []catalog
 			leave = append(leave, all[i])
 		}
 	}
-	if gone, err = deleteAll(ctx, store, leave); err != nil {
-		return gone, err
+	gone, stays, err = deleteAll(ctx, store, leave)
+	if len(stays) > 0 {
+		h.c.Logger.WarnContext(ctx, "backups that the destination does not let be deleted", "event",
+			"backup.delete_refused", "destination", destination, "backups", len(stays))
 	}
-	return gone, errors.Join(h.forget(ctx, destination, gone), h.pruneLog(ctx, destination, kept))
+	if err != nil {
+		return gone, stays, err
+	}
+	kept = append(kept, stays...)
+	return gone, stays, errors.Join(allowed(h.forget(ctx, destination, gone)),
+		allowed(h.pruneLog(ctx, destination, kept)))
 }
 
-// deleteAll deletes backups and returns those that are gone.
-func deleteAll(ctx context.Context, store storage.Store, leave []catalog.Stored) (gone []catalog.Stored, err error) {
-	batch, many := store.(batchDeleter)
-	if !many {
-		for _, b := range leave {
-			if err := deleteBackup(ctx, store, b); err != nil {
-				return gone, err
-			}
+// allowed is an error, unless it says that the store does not let something be deleted.
+func allowed(err error) error {
+	if errors.Is(err, storage.ErrProtected) {
+		return nil
+	}
+	return err
+}
+
+// deleteEach deletes backups one by one, past those that the store does not let be
+// deleted.
+func deleteEach(ctx context.Context, store storage.Store, leave []catalog.Stored) (gone, stays []catalog.Stored,
+	err error) {
+	for _, b := range leave {
+		switch err := deleteBackup(ctx, store, b); {
+		case errors.Is(err, storage.ErrProtected):
+			stays = append(stays, b)
+		case err != nil:
+			return gone, stays, err
+		default:
 			gone = append(gone, b)
 		}
-		return gone, nil
+	}
+	return gone, stays, nil
+}
+
+// deleteAll deletes backups and returns those that are gone, and those that the store
+// does not let be deleted.
+func deleteAll(ctx context.Context, store storage.Store, leave []catalog.Stored) (gone, stays []catalog.Stored,
+	err error) {
+	batch, many := store.(batchDeleter)
+	if !many {
+		return deleteEach(ctx, store, leave)
 	}
 	batches := slices.Collect(slices.Chunk(leave, deleteBatch))
 	failed := make([]error, len(batches))
@@ -147,8 +177,14 @@ func deleteAll(ctx context.Context, store storage.Store, leave []catalog.Stored)
 		if failed[i] == nil {
 			gone = append(gone, some...)
 		}
+		if !errors.Is(failed[i], storage.ErrProtected) {
+			continue
+		}
+		var free, locked []catalog.Stored
+		free, locked, failed[i] = deleteEach(ctx, store, some)
+		gone, stays = append(gone, free...), append(stays, locked...)
 	}
-	return gone, errors.Join(failed...)
+	return gone, stays, errors.Join(failed...)
 }
 
 // deleteBackups removes the manifest files first, as deleteBackup does.
@@ -197,6 +233,31 @@ func deleteBackup(ctx context.Context, store storage.Store, b catalog.Stored) er
 	return store.Delete(ctx, b.Archive)
 }
 
+// protector is implemented by stores that know how they protect against deletion.
+type protector interface {
+	Protection(ctx context.Context) (storage.Protection, error)
+}
+
+// Protections says how the destinations that know it protect what is there against
+// deletion. Where one cannot be asked, the error names it and the others are there.
+func (h *Handler) Protections(ctx context.Context) (map[string]storage.Protection, error) {
+	out := map[string]storage.Protection{}
+	var failed []error
+	for _, name := range h.Destinations() {
+		store, knows := h.c.Destinations[name].(protector)
+		if !knows {
+			continue
+		}
+		p, err := store.Protection(ctx)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("destination %s: %w", name, err))
+			continue
+		}
+		out[name] = p
+	}
+	return out, errors.Join(failed...)
+}
+
 // prunePlaces prunes the destinations that took the new backup, which by now
 // is verified.
 func (r *run) prunePlaces(ctx context.Context) error {
@@ -205,7 +266,10 @@ func (r *run) prunePlaces(ctx context.Context) error {
 		if o.Error != "" {
 			continue // what is there may be needed more
 		}
-		gone, err := r.prune(ctx, o.Destination)
+		gone, stays, err := r.prune(ctx, o.Destination)
+		if len(stays) > 0 {
+			r.warn("%s does not let %d older backups be deleted, or not yet: they stay", o.Destination, len(stays))
+		}
 		for _, b := range gone {
 			r.report.Pruned = append(r.report.Pruned, b.Destination+"/"+b.ID)
 		}

@@ -33,6 +33,10 @@ type RestorePayload struct {
 	Paths    []string `json:"paths,omitempty"`
 	// Post is the number of the one post to bring back; 0 is none.
 	Post int64 `json:"post,omitempty"`
+	// At is the moment to which the database is brought; nil is that of the backup.
+	At *time.Time `json:"at,omitempty"`
+	// Into names a new database for it; "" is the site's.
+	Into string `json:"into,omitempty"`
 	// TrustUnknown, AllowExecutable and AllowFailed are those of RestoreRequest.
 	TrustUnknown    bool `json:"trust_unknown,omitempty"`
 	AllowExecutable bool `json:"allow_executable,omitempty"`
@@ -46,16 +50,28 @@ func (p *RestorePayload) Validate() error {
 	switch {
 	case p.ID == "" || p.ID == "latest":
 		return phrase.Errorf("a restore names its backup: what is the newest may change meanwhile")
-	case p.Post < 0 || p.Post > 0 && (p.Database || p.Files || len(p.Tables)+len(p.Paths) > 0):
+	case p.Post < 0 || p.Post > 0 && (p.parts() || p.At != nil):
 		return phrase.Errorf("a restore of one post restores nothing else")
+	case p.At != nil && p.parts():
+		return phrase.Errorf("a restore to a moment restores the whole database, and nothing else")
+	case p.At == nil && p.Into != "":
+		return phrase.Errorf("only a restore to a moment makes a new database")
 	case strings.TrimSpace(p.Confirm) == "":
 		return phrase.Errorf("a restore needs the word that confirms it: cmsjobs backup restore ID --dry-run says it")
 	}
 	return nil
 }
 
+// parts says whether parts of a backup are named.
+func (p *RestorePayload) parts() bool {
+	return p.Database || p.Files || len(p.Tables)+len(p.Paths) > 0
+}
+
 // restoreJob runs a backup.restore job.
 func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) error {
+	if p.At != nil {
+		return h.restoreMoment(ctx, p)
+	}
 	b, err := h.Show(ctx, p.ID, p.Storage)
 	if err != nil {
 		return err
@@ -81,11 +97,7 @@ func (h *Handler) restoreJob(ctx context.Context, _ jobs.Job, p RestorePayload) 
 	if done.Safety != nil {
 		jobs.Logf(ctx, "what was there before is in the backup %s", done.Safety.ID)
 	}
-	err = errors.Join(err, jobs.SetResult(ctx, done))
-	if errors.Is(err, lock.ErrBusy) {
-		return jobs.RetryAfter(err, busyDelay)
-	}
-	return err
+	return laterIfBusy(errors.Join(err, jobs.SetResult(ctx, done)))
 }
 
 // restorePost brings one post back.
@@ -96,29 +108,65 @@ func (h *Handler) restorePost(ctx context.Context, b catalog.Stored, p RestorePa
 	for _, problem := range post.Problems {
 		jobs.Logf(ctx, "%s", problem)
 	}
-	err = errors.Join(err, jobs.SetResult(ctx, post))
+	return laterIfBusy(errors.Join(err, jobs.SetResult(ctx, post)))
+}
+
+// restoreMoment brings the site, or a new database, to a moment.
+func (h *Handler) restoreMoment(ctx context.Context, p RestorePayload) error {
+	q, err := h.findMoment(ctx, *p.At, p.Storage, p.ID)
+	if err != nil {
+		return err
+	}
+	if p.Into != "" {
+		if q.IntoDSN, err = h.IntoNamed(p.Into); err != nil {
+			return err
+		}
+	}
+	q.Confirm, q.Begin = p.Confirm, jobs.UseOrder
+	done, err := h.Moment(ctx, q, func(s catalog.Step) { jobs.Report(ctx, s.Done, s.Total, s.Note) })
+	for _, problem := range done.Problems {
+		jobs.Logf(ctx, "%s", problem)
+	}
+	if done.Safety != nil {
+		jobs.Logf(ctx, "what was there before is in the backup %s", done.Safety.ID)
+	}
+	if err != nil {
+		return laterIfBusy(err)
+	}
+	return jobs.SetResult(ctx, done)
+}
+
+// laterIfBusy retries later what another backup or restore refused.
+func laterIfBusy(err error) error {
 	if errors.Is(err, lock.ErrBusy) {
 		return jobs.RetryAfter(err, busyDelay)
 	}
 	return err
 }
 
-// restored is the result of backup.restore: of a post, or of anything else.
+// restored is the result of backup.restore: of a post, of a moment, or of anything else.
 type restored struct{ what jobs.Summarizer }
 
 // UnmarshalJSON implements json.Unmarshaler. Only the result of a post says whether it
-// was restored.
+// was restored, and only that of a moment says when that was.
 func (r *restored) UnmarshalJSON(data []byte) error {
 	var kind struct {
-		Restored *bool `json:"restored"`
+		Restored *bool      `json:"restored"`
+		At       *time.Time `json:"at"`
 	}
 	if err := json.Unmarshal(data, &kind); err != nil {
 		return err
 	}
-	if kind.Restored != nil {
+	switch {
+	case kind.Restored != nil:
 		var post restore.Post
 		err := json.Unmarshal(data, &post)
 		r.what = post
+		return err
+	case kind.At != nil:
+		var moment restore.MomentResult
+		err := json.Unmarshal(data, &moment)
+		r.what = moment
 		return err
 	}
 	var whole restore.Result

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -59,5 +60,71 @@ func TestARefusedBatchHoldsUpNoOther(t *testing.T) {
 	far.deletions.Store(0)
 	if gone, err := h.Prune(t.Context()); len(gone) != 0 || !errors.Is(err, errLocked) || far.deletions.Load() != 0 {
 		t.Errorf("a second prune: %d gone with %d deletions, %v", len(gone), far.deletions.Load(), err)
+	}
+}
+
+// locking is a store that locks some objects, as a bucket with object lock and without
+// versions does.
+type locking struct {
+	*farStore
+	locked map[string]bool
+}
+
+func (l locking) refuse(key string) error {
+	if l.locked[key] {
+		return fmt.Errorf("%w: %s is locked", storage.ErrProtected, key)
+	}
+	return nil
+}
+
+func (l locking) Delete(ctx context.Context, key string) error {
+	if err := l.refuse(key); err != nil {
+		return err
+	}
+	return l.farStore.Delete(ctx, key)
+}
+
+func (l locking) DeleteAll(ctx context.Context, keys []string) error {
+	for _, key := range keys {
+		if err := l.refuse(key); err != nil {
+			return err
+		}
+	}
+	return l.farStore.DeleteAll(ctx, keys)
+}
+
+// What a bucket locks stays whole and is no failure; what it does not lock goes.
+func TestALockedBackupStaysAndIsNoFailure(t *testing.T) {
+	const n = 40
+	s := newSite(t, jobstest.SQLite)
+	far := &farStore{held: map[string][]byte{}, born: s.clock.now.AddDate(0, -1, 0)}
+	store := locking{far, map[string]bool{}}
+	s.c.Destinations = map[string]storage.Store{"far": store}
+	s.c.Options.Retention = retention.Rules{Keep: 7, MinAge: -1}
+	h := s.handler(t)
+	far.fill(t, s, h, n)
+	for _, key := range []string{"backup-b000010.json", "backup-b000010.tar.zst", "backup-b000011.json",
+		"backup-b000011.tar.zst"} {
+		if far.held[key] == nil {
+			t.Fatalf("there is no %s", key)
+		}
+		store.locked[key] = true
+	}
+	gone, err := h.Prune(t.Context())
+	all, listErr := h.List(t.Context(), "")
+	if err != nil || listErr != nil || len(gone) == 0 || len(gone)+len(all) != n {
+		t.Fatalf("%d gone, %d there, %v, %v", len(gone), len(all), err, listErr)
+	}
+	for key := range store.locked {
+		if far.held[key] == nil {
+			t.Errorf("%s is gone", key)
+		}
+	}
+	if gone, err := h.Prune(t.Context()); len(gone) != 0 || err != nil {
+		t.Errorf("a second prune: %d gone, %v", len(gone), err)
+	}
+	clear(store.locked)
+	if gone, err := h.Prune(t.Context()); len(gone) != 2 || err != nil {
+		t.Errorf("after the lock: %d gone, %v", len(gone), err)
 	}
 }

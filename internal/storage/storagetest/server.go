@@ -58,7 +58,7 @@ func start() error {
 	if server.dir, err = os.MkdirTemp("", "cmsjobs-versitygw-"); err != nil {
 		return err
 	}
-	for _, sub := range []string{"data", "meta"} {
+	for _, sub := range []string{"data", "meta", "versions"} {
 		if err := os.Mkdir(filepath.Join(server.dir, sub), 0o700); err != nil {
 			return err
 		}
@@ -71,7 +71,8 @@ func start() error {
 	listener.Close()
 	cmd := exec.Command("/bin/sh", "-c", supervise, "sh", server.dir, program, "--quiet", "--port", server.address,
 		"--access", Key, "--secret", Secret, "--virtual-domain", VirtualDomain, "posix", "--sidecar",
-		filepath.Join(server.dir, "meta"), filepath.Join(server.dir, "data"))
+		filepath.Join(server.dir, "meta"), "--versioning-dir", filepath.Join(server.dir, "versions"),
+		filepath.Join(server.dir, "data"))
 	if server.stdin, err = cmd.StdinPipe(); err != nil {
 		return err
 	}

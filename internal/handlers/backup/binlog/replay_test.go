@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -99,7 +98,7 @@ func (l *logged) second(t *testing.T) time.Time {
 		}
 	}
 	scan(&second)
-	for now = second; now == second; { // each turn asks the server
+	for now = second; now == second; time.Sleep(5 * time.Millisecond) { // each turn asks the server
 		scan(&now)
 	}
 	return time.Unix(second, 0).UTC()
@@ -213,18 +212,11 @@ var definitions = []string{
 	"DROP TRIGGER later_one",
 }
 
-func rounds() int {
-	if n, err := strconv.Atoi(os.Getenv("CMSJOBS_MOMENTS")); err == nil {
-		return n
-	}
-	if os.Getenv("CMSJOBS_SOAK") == "1" { // make heavy
-		return 50
-	}
-	return 10
-}
+// secondsOfWrites is the variable with the number of seconds for which the site is written to.
+const secondsOfWrites = "CMSJOBS_TEST_SECONDS"
 
-// Somebody writes for as many seconds as there are moments: each of them is restored as it
-// was.
+// Somebody writes for some seconds (ten minutes under make heavy; an hour is 3600), and
+// random ones of them (50 under make heavy) are restored as they were.
 func TestAnyMomentIsRestored(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
 		l := newLogged(t, engine, "--log-bin-trust-function-creators=1")
@@ -232,28 +224,35 @@ func TestAnyMomentIsRestored(t *testing.T) {
 		exec(t, l.db, site...)
 		exec(t, l.db, "CREATE DATABASE other", "CREATE TABLE other.posts (id INT PRIMARY KEY AUTO_INCREMENT)")
 		seed := uint64(time.Now().UnixNano())
-		t.Logf("seed %d", seed)
 		r := rand.New(rand.NewPCG(seed, 1))
 		n := 0
 		l.write(t, r, &n, 40)
 		all, base := l.dumped(t)
 		a := NewArchiver(l.config)
+		wanted := jobstest.Size(t, "CMSJOBS_TEST_MOMENTS", 10, 50)
+		seconds := max(jobstest.Size(t, secondsOfWrites, wanted, 600), wanted)
+		part := seconds / wanted // the structure is changed, and the log rotated, as often in a longer run
 		var moments []moment
-		for i := range rounds() {
-			l.write(t, r, &n, 30)
-			if i < len(definitions) {
-				exec(t, l.db, definitions[i])
+		for i := range seconds {
+			l.write(t, r, &n, 1+30/part)
+			if i%part == 0 && i/part < len(definitions) {
+				exec(t, l.db, definitions[i/part])
 				l.write(t, r, &n, 10)
 			}
-			if i%3 == 1 {
+			if i%(3*part) == part {
 				l.rotate(t)
 				l.pass(t, a)
 			}
-			moments = append(moments, l.mark(t))
+			if r.IntN(seconds-i) < wanted-len(moments) {
+				moments = append(moments, l.mark(t))
+			} else {
+				l.second(t)
+			}
 		}
 		l.write(t, r, &n, 10)
 		l.pass(t, a)
 		before := look(t, l.dsn)
+		t.Logf("seed %d, %d changes in %d seconds, %d of them restored", seed, n, seconds, len(moments))
 		for _, m := range moments {
 			result, got := l.replayTo(t, all, base, m.at)
 			for _, d := range differs(m.held, got) {

@@ -19,6 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/portable"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/temporary"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 )
 
 // MomentRequest says to which moment the database is brought, and where to.
@@ -37,6 +38,9 @@ type MomentRequest struct {
 	Confirm string
 	// SkipSafety leaves out the backup that is made before.
 	SkipSafety bool
+	// Begin is called when nothing else restores or backs up, before anything is done;
+	// its error ends the restore. nil is nothing to ask.
+	Begin func(context.Context) error
 }
 
 // MomentPlan says what bringing the database to a moment would do.
@@ -51,6 +55,8 @@ type MomentPlan struct {
 	Segments    int       `json:"segments"`
 	Bytes       int64     `json:"bytes"` // of the log, unpacked
 	binlog.Result
+	// Uncounted says that the transactions were not counted.
+	Uncounted bool `json:"uncounted,omitempty"`
 	// Until is the time of the last event that is archived.
 	Until time.Time `json:"until"`
 	// WithoutRows are tables that the backup has without their rows.
@@ -82,22 +88,47 @@ func (q MomentRequest) request() Request {
 
 // PlanMoment reads the log through, changes nothing, and says what Moment would do.
 func (r *Restorer) PlanMoment(ctx context.Context, q MomentRequest) (MomentPlan, error) {
-	p := MomentPlan{At: q.At, Backup: q.Backup.ID, Destination: q.Backup.Destination, Token: q.Token(),
-		Snapshot: q.Backup.Log.Snapshot, From: q.Backup.Log.String(), Segments: len(q.Chain.Segments),
-		Until: q.Chain.Until, Database: r.targetName(q.request())}
-	if err := r.check(q.request()); err != nil {
+	p, target, err := r.outlineMoment(ctx, q)
+	if err != nil {
 		return p, err
+	}
+	server, err := r.databaseDSN(q, "")
+	if err != nil {
+		return p, err
+	}
+	p.Result, err = q.Log.Count(ctx, q.Chain, r.replayInto(q, server, q.expected(target), false))
+	p.Uncounted = err != nil
+	if p.Position != "" {
+		p.To = p.Position
+	}
+	return p, err
+}
+
+// OutlineMoment is PlanMoment without a look at what the log holds.
+func (r *Restorer) OutlineMoment(ctx context.Context, q MomentRequest) (MomentPlan, error) {
+	p, _, err := r.outlineMoment(ctx, q)
+	return p, err
+}
+
+// outlineMoment also says what the server is that would be written to.
+func (r *Restorer) outlineMoment(ctx context.Context, q MomentRequest) (p MomentPlan, is string, err error) {
+	p = MomentPlan{At: q.At, Backup: q.Backup.ID, Destination: q.Backup.Destination, Token: q.Token(),
+		Snapshot: q.Backup.Log.Snapshot, From: q.Backup.Log.String(), Segments: len(q.Chain.Segments),
+		Until: q.Chain.Until, Database: r.targetName(q.request()), Uncounted: true}
+	p.To = p.From
+	if err := r.check(q.request()); err != nil {
+		return p, "", err
 	}
 	for _, s := range q.Chain.Segments {
 		p.Bytes += s.End - s.Start
 	}
 	server, err := r.databaseDSN(q, "")
 	if err != nil {
-		return p, err
+		return p, "", err
 	}
 	target, err := portable.LookAt(ctx, server)
 	if err != nil {
-		return p, err
+		return p, "", err
 	}
 	if needs := q.Backup.Needs; needs != nil {
 		p.Warnings, p.Refused = needs.Against(target, nil)
@@ -111,14 +142,14 @@ func (r *Restorer) PlanMoment(ctx context.Context, q MomentRequest) (MomentPlan,
 	case errors.As(err, &missing):
 		p.Refused = append(p.Refused, missing.What+" ("+missing.Fix+")")
 	case err != nil:
-		return p, err
+		return p, "", err
 	}
-	p.Result, err = q.Log.Count(ctx, q.Chain, r.replayInto(q, server, q.expected(target.Server), false))
-	p.To = p.From
-	if p.Position != "" {
-		p.To = p.Position
+	for _, t := range q.expected(target.Server).Tables {
+		if t.Empty {
+			p.WithoutRows = append(p.WithoutRows, t.Name)
+		}
 	}
-	return p, err
+	return p, target.Server, nil
 }
 
 // expected is what the dump will be, as far as that is known before it is read.
@@ -159,6 +190,11 @@ func (r *Restorer) Moment(ctx context.Context, q MomentRequest, progress func(ca
 		return done, err
 	}
 	defer unlock()
+	if q.Begin != nil {
+		if err := q.Begin(ctx); err != nil {
+			return done, err
+		}
+	}
 	defer r.config.Working()()
 	request := q.request()
 	err = r.settleEarlier(ctx)
@@ -325,7 +361,7 @@ func (r *Restorer) count(ctx context.Context, dsn string, m *manifest.Manifest, 
 	if err != nil {
 		return fmt.Errorf("checking what was restored: %w", err)
 	}
-	done.Tables, done.Rows = len(is.Tables), is.Rows
+	done.Tables, done.Rows, done.WithoutRows = len(is.Tables), is.Rows, nil
 	for _, t := range m.Dump.Tables {
 		switch {
 		case t.Empty:
@@ -336,4 +372,18 @@ func (r *Restorer) count(ctx context.Context, dsn string, m *manifest.Manifest, 
 		}
 	}
 	return nil
+}
+
+// Summary implements jobs.Summarizer.
+func (m MomentResult) Summary() (s phrase.Summary) {
+	s.Say("The database %s is as it was at %s UTC: %s {table|tables} with %s {row|rows}.", m.Database,
+		m.At.UTC().Format(time.DateTime), m.Tables, m.Rows)
+	s.Say("They are from the backup %s and %s {transaction|transactions} of the archived log.", m.Backup,
+		m.Transactions)
+	if m.Safety != nil {
+		s.Say("What was there before is in the backup %s.", m.Safety.ID)
+	}
+	phrase.Lines(&s, phrase.Columns("Table without rows"), m.WithoutRows)
+	phrase.Lines(&s, phrase.Columns("Problem"), m.Problems)
+	return s
 }

@@ -119,7 +119,7 @@ func (h handlers) contentsPage(r *web.Request) error {
 	if v.Slow = errors.Is(err, ErrSlow); err != nil && !v.Slow {
 		return err
 	}
-	return r.Show(web.PageView{Name: "backup", Data: v, Ready: true, Here: "backups"})
+	return r.Show(web.PageView{Name: "backup", Data: v, Ready: true})
 }
 
 func (h handlers) downloadFile(r *web.Request) error {

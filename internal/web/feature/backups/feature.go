@@ -16,7 +16,8 @@ var files embed.FS
 func Feature(port Port) web.Feature {
 	h := handlers{port}
 	f := web.Feature{Name: "backups", Path: "/admin/backups", Files: files,
-		Chapters: map[string]string{"backups": "backup", "backup": "backup#restoring"}, Routes: routes(h),
+		Chapters: map[string]string{"backups": "backup", "backup": "backup#restoring",
+			"moment": "backup#any-second"}, Routes: routes(h),
 		Overview: h.overview,
 		Actions:  actions}
 	if port == nil {
@@ -67,6 +68,10 @@ func routes(h handlers) []web.Route {
 			h.contentsPage).Requires("backups"),
 		web.FormRoute("/admin/backups/:id/post", "backups.restorePost", "Restore one post of a backup.", access.Admin,
 			h.restorePostByForm).Requires("backups"),
+		web.PageRoute("/admin/backups/moment", "pages.moment", "Moments that can be restored.", access.Admin,
+			h.momentPage).Requires("backups"),
+		web.FormRoute("/admin/backups/moment", "backups.restoreMoment", "Restore the database to a moment.",
+			access.Admin, h.restoreMomentByForm).Requires("backups"),
 		web.PageRoute("/admin/backups", "pages.backups", "Backups.", access.Read, h.backupsPage),
 		web.FormRoute("/admin/backups/:id/delete", "backups.delete", "Delete a backup.", access.Admin,
 			h.deleteBackupByForm).Requires("backups"),

@@ -97,6 +97,7 @@ type backupsPageData struct {
 	Configured bool
 	Restores   bool
 	Browses    bool
+	ToMoment   bool // a restore to a moment can be begun here
 	Health     *BackupHealth
 	// Moments are the spans within which any second can be restored.
 	Moments []Moments
@@ -111,7 +112,8 @@ type backupsPageData struct {
 func (h handlers) backupsPage(r *web.Request) error {
 	_, restores := h.port.(Restorer)
 	_, browses := h.port.(Browser)
-	v := backupsPageData{Configured: h.port != nil, Restores: restores, Browses: browses}
+	_, toMoment := h.port.(MomentRestorer)
+	v := backupsPageData{Configured: h.port != nil, Restores: restores, Browses: browses, ToMoment: toMoment}
 	var live string
 	v.RunActions, live = r.RunActions("backup.generate", "backup.verify")
 	if !v.Configured {
