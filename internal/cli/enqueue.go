@@ -96,6 +96,7 @@ func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
 			return app.Usagef("%w (--force enqueues it for another program)", ops.UnknownType(r.Registry, n.Type))
 		}
 		if known {
+			n.Data = jobs.WithoutType(n.Data, n.Type, entry.Type)
 			if err := entry.CheckNew(n.Data); err != nil {
 				return app.UsageError{Err: err}
 			}

@@ -146,6 +146,7 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	if err != nil {
 		return jobs.Spec{}, err
 	}
+	r.Payload = jobs.WithoutType(r.Payload, r.Type, entry.Type)
 	if err := req.MayEnqueue(entry.Type, r.Payload); err != nil {
 		return jobs.Spec{}, err
 	}
