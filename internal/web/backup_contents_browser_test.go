@@ -20,10 +20,7 @@ import (
 // worker in it.
 func runningProgram(t *testing.T) (base, dir string, db *sqlx.DB) {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "cmsjobs")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/cmsjobs").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := built(t, "../../cmd/cmsjobs")
 	dir = filepath.Join(t.TempDir(), "site")
 	environ := append(os.Environ(), "CMSJOBS_HTTP_LISTEN=127.0.0.1:0", "CMSJOBS_HTTP_ADMIN_PASSWORD=right",
 		"CMSJOBS_LOG_FORMAT=json", "CMSJOBS_SCHEDULE_ENABLED=false", "CMSJOBS_BACKUP_VERIFY=read",
@@ -44,7 +41,22 @@ func runningProgram(t *testing.T) (base, dir string, db *sqlx.DB) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	run := command("--cms", dir, "run")
+	return runs(t, command("--cms", dir, "run")), dir, db
+}
+
+// built is a program of this module.
+func built(t *testing.T, folder string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), filepath.Base(folder))
+	if out, err := exec.Command("go", "build", "-o", path, folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// runs starts the service and returns its address. It is stopped when the test ends.
+func runs(t *testing.T, run *exec.Cmd) (base string) {
+	t.Helper()
 	log, err := run.StderrPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -79,7 +91,7 @@ func runningProgram(t *testing.T) (base, dir string, db *sqlx.DB) {
 	case <-time.After(patience):
 		t.Fatal("the program names no address")
 	}
-	return base, dir, db
+	return base
 }
 
 // TestAPersonLooksIntoABackupAndRestoresFromIt does with a browser and the program itself
