@@ -87,7 +87,7 @@ var examples = []example{
 	{name: "S3 data", text: `{"type": "reports.generate", "data": {"foo": "bar"}}`},
 	{name: "S4 post", text: `{"jobType": "publish_post", "payload": {"id": 1}, "scheduledFor": "2026-01-08T12:00:00Z",
 		"maxRetries": 3}`},
-	{name: "S4 adv", text: `{"jobType": "publish_adv", "payload": {"id": 1}, "priority": 5}`},
+	{name: "S4 adv", text: `{"jobType": "publish_adv", "payload": {"id": 1}, "maxRetries": 3}`},
 	{name: "S4 notification", text: `{"jobType": "send_notification", "payload": {"title": "t"}}`},
 }
 

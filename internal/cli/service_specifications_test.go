@@ -128,6 +128,9 @@ func TestTheExamplesOfTheSpecificationsOverHTTP(t *testing.T) {
 	status, answer = s.try("POST", "/api/jobs/enqueue", `{"jobType":"send_notification","payload":{"title":"t"},`+
 		`"retryDelayMs":5000}`, admin)
 	differs("S4 retryDelayMs", status == 422, string(answer))
+	status, answer = s.try("POST", "/api/jobs/enqueue", `{"jobType":"send_notification","payload":{"title":"t"},`+
+		`"priority":5}`, admin)
+	differs("S4 priority", status == 422 && strings.Contains(string(answer), "no column"), string(answer))
 	_, its := cron["jobType"]
 	differs("S4 names in answers", !its && cron["topic"] != nil, cron)
 

@@ -16,7 +16,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-// otherProgram is a program of somebody else that runs a type of its own beside the service.
+// otherProgram is a program of somebody else that runs a type beside the service.
 type otherProgram struct {
 	*browser
 	jobType string
@@ -112,7 +112,7 @@ func (p otherProgram) isUsed(t *testing.T) {
 	job = p.enqueue(13)
 	p.ends("Failed")
 	p.sees("13 is refused")
-	p.opens("mended")
+	p.opens("repaired")
 	p.opens("13")
 	p.press("#again")
 	p.open(job)

@@ -54,7 +54,7 @@ func exists(name string) bool {
 func makeInvoice(ctx context.Context, _ worker.Job, p invoice) error {
 	worker.Logf(ctx, "begins %d", p.Number)
 	worker.Progress(ctx, 1, 2, "half way")
-	if p.Number == 13 && !exists("mended") {
+	if p.Number == 13 && !exists("repaired") {
 		return worker.Permanent(errors.New("13 is refused"))
 	}
 	for !exists(fmt.Sprint(p.Number)) {

@@ -12,7 +12,7 @@ worker.handle({
   const { number } = job.payload;
   job.log(`begins ${number}`);
   job.progress(1, 2, "half way");
-  if (number === 13 && !open("mended")) throw new PermanentError("13 is refused");
+  if (number === 13 && !open("repaired")) throw new PermanentError("13 is refused");
   while (!open(number)) {
     if (job.signal.aborted) throw new Error("stopped");
     await new Promise((done) => setTimeout(done, 20));
