@@ -106,7 +106,8 @@ func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
 			return a.inline(c, r, entry, n)
 		}
 		if n.Priority != 0 && !r.HasPriorities() {
-			return app.Usagef("--priority: the jobs table has no column for it; put the job on a queue that is worked first")
+			return app.Usagef("--priority: the jobs table has no column for it; put the job on a queue that is " +
+				"worked first")
 		}
 		limit := ops.QueueLimit{Known: r.QueueNames}
 		if err := limit.Allow(ctx, a.Now(), n.Queue); err != nil {
