@@ -29,15 +29,7 @@ type otherProgram struct {
 // Go as a person does: enqueues a job by the type's form, watches its progress, reads
 // why a job failed, retries it, and loses nothing when the program is killed.
 func TestTypesOfOtherProgramsInABrowser(t *testing.T) {
-	sdk, err := filepath.Abs(filepath.Join("..", "..", "sdk", "js"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	compiler := exec.Command("./node_modules/.bin/tsc")
-	compiler.Dir = sdk
-	if out, err := compiler.CombinedOutput(); err != nil {
-		jobstest.Skip(t, "run npm ci in sdk/js first: %v\n%s", err, out)
-	}
+	sdk := compiledSDK(t)
 	var file, token string
 	b := newBrowserAt(t, func() (base string) {
 		base, file, token = besidePrograms(t)
@@ -53,7 +45,7 @@ func TestTypesOfOtherProgramsInABrowser(t *testing.T) {
 	for _, p := range []otherProgram{
 		{jobType: "shop.resize", expired: func() error { return nil }, start: func() *exec.Cmd {
 			c := exec.Command("node", "testdata/program/main.mjs")
-			c.Env = append(os.Environ(), "SDK="+filepath.Join(sdk, "dist", "index.js"), "CMSJOBS_URL="+b.base,
+			c.Env = append(os.Environ(), "SDK="+filepath.Join(sdk, "index.js"), "CMSJOBS_URL="+b.base,
 				"CMSJOBS_TOKEN="+token)
 			return c
 		}},
@@ -72,6 +64,22 @@ func TestTypesOfOtherProgramsInABrowser(t *testing.T) {
 		})
 	}
 	b.quietConsole()
+}
+
+// compiledSDK is sdk/js, compiled into a folder of this test: other packages compile theirs
+// at the same time. It needs node and "npm ci" there.
+func compiledSDK(t *testing.T) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	compiler := exec.Command("./node_modules/.bin/tsc", "--outDir", dir)
+	compiler.Dir = filepath.Join("..", "..", "sdk", "js")
+	if out, err := compiler.CombinedOutput(); err != nil {
+		jobstest.Skip(t, "run npm ci in sdk/js first: %v\n%s", err, out)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "package.json"), []byte(`{"type":"module"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return dir
 }
 
 // besidePrograms is the running service with an empty SQLite database, whose worker runs
