@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -29,6 +30,11 @@ type Options struct {
 	Slots  int              // how many jobs run at once: 10
 	Logger *slog.Logger     // nil discards
 	Now    func() time.Time // nil is time.Now
+	// Setup runs before the first job is taken; Start returns its error. Refresh runs every
+	// RefreshEvery (5 minutes) beside the jobs, for what grows old, such as a token of
+	// another service; its error is logged.
+	Setup, Refresh func(context.Context) error
+	RefreshEvery   time.Duration
 	// Keys read the fields that the site encrypts (tag encrypted:"true"): the CMS's APP_KEY,
 	// or queue.encryption_key, and those before.
 	Keys []string
@@ -108,6 +114,11 @@ func (w *Worker) Start(ctx context.Context) error {
 	if w.cancel != nil {
 		return errRunning
 	}
+	if w.options.Setup != nil {
+		if err := w.options.Setup(ctx); err != nil {
+			return fmt.Errorf("setting the worker up: %w", err)
+		}
+	}
 	if err := w.announced.Announce(ctx, w.types...); err != nil {
 		return err
 	}
@@ -115,7 +126,7 @@ func (w *Worker) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("naming the worker: %w", err)
 	}
-	loop, err := jobs.NewWorker(jobs.Config{
+	c := jobs.Config{
 		Source: w.store, Workers: w.store, Registry: w.registry, Logger: w.options.Logger, Now: w.options.Now,
 		Info: jobs.WorkerInfo{
 			ID:   fmt.Sprintf("%s:%d:%s", host, os.Getpid(), uuid.NewString()[:8]),
@@ -125,7 +136,12 @@ func (w *Worker) Start(ctx context.Context) error {
 		Refresh: []func(context.Context) error{func(ctx context.Context) error {
 			return w.announced.Announce(ctx, w.types...)
 		}},
-	})
+	}
+	if w.options.Refresh != nil {
+		c.Refresh = append(c.Refresh, w.options.Refresh)
+		c.RefreshEvery = cmp.Or(w.options.RefreshEvery, 5*time.Minute)
+	}
+	loop, err := jobs.NewWorker(c)
 	if err != nil {
 		return err
 	}

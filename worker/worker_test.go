@@ -117,3 +117,43 @@ func TestAnotherProgramRunsItsOwnKinds(t *testing.T) {
 		}
 	})
 }
+
+// The hooks of specification S3: Setup before the first job, Refresh again and again.
+func TestHooksRunBeforeAndBesideTheJobs(t *testing.T) {
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	refused, refreshed, ready := errors.New("no folder"), make(chan bool, 100), false
+	var why error
+	w, err := worker.New(t.Context(), db.DB.DB, db.Driver, worker.Options{
+		Setup: func(context.Context) error { ready = why == nil; return why },
+		Refresh: func(context.Context) error {
+			refreshed <- ready
+			return errors.New("a refresh that fails is no end")
+		}, RefreshEvery: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	why = refused
+	if err := w.Start(t.Context()); !errors.Is(err, refused) {
+		t.Errorf("Start returns %v", err)
+	}
+	why = nil
+	if err := w.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		select {
+		case was := <-refreshed:
+			if !was {
+				t.Error("refreshed before Setup ran")
+			}
+		case <-time.After(time.Minute):
+			t.Fatal("no refresh within a minute")
+		}
+	}
+	if err := w.Stop(context.WithoutCancel(t.Context())); err != nil {
+		t.Error(err)
+	}
+}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 	"github.com/cmsjobs/cmsjobs/migrations"
 )
@@ -124,6 +125,9 @@ func (r *Services) migrate(ctx context.Context) error {
 	}
 	return nil
 }
+
+// HasPriorities says whether the jobs table has a column for priorities.
+func (r *Services) HasPriorities() bool { return r.tables.Layout.Name() == tables.Extended }
 
 // MakeTables makes what is missing of our tables. Processes that start at the
 // same moment on a fresh database get into each other's way (a table "already

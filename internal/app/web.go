@@ -51,7 +51,8 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	ports.Service = feature.Service{Mutator: r.History, Control: control, Ticker: webTicker{r},
 		Breakers:     r.OpenBreakers,
 		DefaultQueue: r.Config.Queue.Default, PHPQueues: r.Config.PHP.Served(), Silenced: r.Config.PHP.Silenced,
-		Batches: r.Batches(), Saved: saved.NewStore(r.OwnDB, r.Now), Restorable: r.History.Restorable,
+		NoPriorities: !r.HasPriorities(),
+		Batches:      r.Batches(), Saved: saved.NewStore(r.OwnDB, r.Now), Restorable: r.History.Restorable,
 		Ready: []health.Check{
 			{Name: conditions.DatabaseDown, Do: r.DB.PingContext}}}
 	ports.Refresh = func(ctx context.Context) error { return r.Types.Refresh(ctx, r.Registry) }

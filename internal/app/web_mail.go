@@ -88,7 +88,7 @@ func (m WebMail) tries(ctx context.Context, e mail.Entry) ([]mailpage.MailTry, e
 	var out []mailpage.MailTry
 	for _, t := range list {
 		out = append(out, mailpage.MailTry{At: t.At, Attempt: t.Attempt, Status: string(t.Status), Server: t.Host,
-			Code: t.Code, Answer: t.Answer, DurationMS: t.Duration.Milliseconds()})
+			Code: t.Code, Answer: t.Answer, DurationMS: t.DurationMS})
 	}
 	return out, err
 }

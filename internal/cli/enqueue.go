@@ -96,6 +96,7 @@ func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
 			return app.Usagef("%w (--force enqueues it for another program)", ops.UnknownType(r.Registry, n.Type))
 		}
 		if known {
+			n.Data = jobs.WithoutType(n.Data, n.Type, entry.Type)
 			if err := entry.CheckNew(n.Data); err != nil {
 				return app.UsageError{Err: err}
 			}
@@ -103,6 +104,10 @@ func (a *commandLine) enqueue(c *cobra.Command, n jobs.Spec, force bool) error {
 		}
 		if !r.Config.Queue.Enabled {
 			return a.inline(c, r, entry, n)
+		}
+		if n.Priority != 0 && !r.HasPriorities() {
+			return app.Usagef("--priority: the jobs table has no column for it; put the job on a queue that is " +
+				"worked first")
 		}
 		limit := ops.QueueLimit{Known: r.QueueNames}
 		if err := limit.Allow(ctx, a.Now(), n.Queue); err != nil {

@@ -23,6 +23,35 @@ import (
 // are data (types, queues, settings, headers) begin so, too, or are listed.
 var jsonKey = regexp.MustCompile(`^[a-z$][A-Za-z0-9_.\-:/]*$`)
 
+// goValue is how Go writes a moment that is not set, and a length of time.
+var goValue = regexp.MustCompile(`^(0001-01-01T00:00:00Z|(\d+(\.\d+)?(ns|µs|ms|s|m|h))+)$`)
+
+// goValues are the texts that Go wrote, by their paths.
+func goValues(value any, path string) (wrong []string) {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, inner := range v {
+			wrong = append(wrong, goValues(inner, path+"."+key)...)
+		}
+	case []any:
+		for _, inner := range v {
+			wrong = append(wrong, goValues(inner, path+"[]")...)
+		}
+	case string:
+		if goValue.MatchString(v) {
+			wrong = append(wrong, path+"="+v)
+		}
+	}
+	return wrong
+}
+
+// goValuesMeant are the commands that show lengths of time as people write them, and why.
+var goValuesMeant = map[string]string{
+	"config show": "settings stand there as the configuration writes them",
+	"types":       "the example of cmsjobs.probe says how long it sleeps",
+	"types --all": "the same",
+}
+
 // goNames are the keys of a value that Go named: those without a JSON name.
 func goNames(value any, path string) (wrong []string) {
 	switch v := value.(type) {
@@ -63,6 +92,10 @@ func TestJSONHasNoGoNames(t *testing.T) {
 		}
 		if wrong := goNames(value, command); len(wrong) > 0 {
 			t.Errorf("%s --json has keys without a JSON name: %v", command, wrong)
+		}
+		wrong := goValues(value, command)
+		if _, meant := goValuesMeant[command]; meant != (len(wrong) > 0) {
+			t.Errorf("%s --json has times and lengths as Go writes them: %v", command, wrong)
 		}
 	}
 	for _, zero := range []any{mail.Entry{}, mail.Attempt{}, mail.Suppression{}, mail.Result{}, template.Info{},

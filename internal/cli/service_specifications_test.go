@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -47,7 +48,7 @@ func TestTheExamplesOfTheSpecificationsOverHTTP(t *testing.T) {
 		s.ask(200, "GET", "/api/v1/workers", "", admin, &workers) // ours, and that of the example
 	}
 
-	seen := []string{}
+	var seen []string
 	differs := func(name string, ok bool, format any) {
 		t.Helper()
 		seen = append(seen, name)
@@ -127,9 +128,38 @@ func TestTheExamplesOfTheSpecificationsOverHTTP(t *testing.T) {
 	status, answer = s.try("POST", "/api/jobs/enqueue", `{"jobType":"send_notification","payload":{"title":"t"},`+
 		`"retryDelayMs":5000}`, admin)
 	differs("S4 retryDelayMs", status == 422, string(answer))
+	status, answer = s.try("POST", "/api/jobs/enqueue", `{"jobType":"send_notification","payload":{"title":"t"},`+
+		`"priority":5}`, admin)
+	differs("S4 priority", status == 422 && strings.Contains(string(answer), "no column"), string(answer))
+	_, its := cron["jobType"]
+	differs("S4 names in answers", !its && cron["topic"] != nil, cron)
+
+	s.otherShapes(admin, differs)
 
 	if want := differences(t); !slices.Equal(want, seen) {
 		t.Errorf("docs/specifications.md has the rows %q; this test carries out %q", want, seen)
+	}
+}
+
+// otherShapes sends what the specifications write otherwise than a request of this API.
+func (s *service) otherShapes(admin map[string][]string, differs func(name string, ok bool, format any)) {
+	s.t.Helper()
+	for _, c := range []struct {
+		name, body string
+		status     int
+		says       string
+	}{
+		{"S0 payload as a whole request", `{"type": "sitemap.generate", "force": false}`, 422, "belongs into"},
+		{"S2 webhook.deliver", `{"type":"webhook.deliver","payload":{"event":"a","subscription":1}}`, 403,
+			"made by the service itself"},
+		{"S3 task", `{"type":"App\\Queue\\Tasks\\Reports\\Generate","data":{"foo":"bar"}}`, 422, "no type"},
+		{"S3 queue by class", `{"type":"mail_digest","queue":"App\\Queue\\Queues\\Reports","data":{"userId":"123"}}`,
+			422, "name of a queue"},
+		{"S3 data that is no object", `{"type":"mail_digest","data":"bar"}`, 422, "object"},
+	} {
+		status, answer := s.try("POST", "/api/jobs/enqueue", c.body, admin)
+		differs(c.name, status == c.status && strings.Contains(string(answer), c.says),
+			fmt.Sprintf("%d %s", status, answer))
 	}
 }
 

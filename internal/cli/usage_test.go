@@ -115,3 +115,16 @@ func TestExplainNamesTheCause(t *testing.T) {
 		t.Error(r.out)
 	}
 }
+
+// A priority is kept, or refused: never lost silently.
+func TestAPriorityIsKeptOrRefused(t *testing.T) {
+	stock := newDatabase(t, jobstest.SQLite, tables.Stock)
+	want(t, call(t, nil, stock, "enqueue", "cache.clear", "--priority", "5"), exitUsage, "no column")
+	want(t, call(t, nil, stock, "jobs", "list"), 0, "No jobs")
+	extended := newDatabase(t, jobstest.MySQL, tables.Extended)
+	made := answer[struct{ ID string }](t, call(t, nil, extended, "--json", "enqueue", "cache.clear", "--priority", "5"))
+	job := answer[struct{ Priority int }](t, call(t, nil, extended, "--json", "jobs", "show", made.ID))
+	if job.Priority != 5 {
+		t.Errorf("its priority is %d", job.Priority)
+	}
+}

@@ -59,7 +59,7 @@ func (p *past) usual(jobType string, tick time.Time) pastRun {
 func (p *past) mapOf(ago int) sitemap.Result {
 	urls := 412 - 2*ago
 	return sitemap.Result{Index: siteURL + "/sitemap.xml", Target: "public", URLs: urls, Files: 6,
-		Bytes: int64(urls) * 190, Took: p.about(300 * time.Millisecond)}
+		Bytes: int64(urls) * 190, DurationMS: p.about(300 * time.Millisecond).Milliseconds()}
 }
 
 func (p *past) backup(tick time.Time, ago int, took time.Duration) catalog.Report {
@@ -102,7 +102,7 @@ func (p *past) ofEditors() (runs []pastRun) {
 		}
 		for range some(6) {
 			runs = append(runs, p.done(p.byDay(day), webhook.Deliver.New(webhook.DeliverPayload{}), 90*time.Millisecond,
-				webhook.Result{Status: 200, Answer: "received", Duration: p.about(80 * time.Millisecond).String()}))
+				webhook.Result{Status: 200, Answer: "received", DurationMS: p.about(80 * time.Millisecond).Milliseconds()}))
 		}
 	}
 	return runs

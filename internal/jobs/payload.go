@@ -69,7 +69,7 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 		return Envelope{Type: job}, Foreign, fmt.Errorf("the job %q belongs to PHP", job)
 	}
 	e := Envelope{
-		Type:     cmp.Or(text(keys.value("type")), text(keys.value("topic")), text(keys.value("jobType")), job),
+		Type:     named(keys),
 		UUID:     text(keys.value("uuid")),
 		Data:     dataOf(keys),
 		Metadata: object(keys.value("metadata")),
@@ -85,6 +85,32 @@ func Parse(raw []byte, known func(string) bool) (Envelope, Origin, error) {
 	return e, Ours, nil
 }
 
+// named is the type that a payload names, by any of its words for it.
+func named(keys members) string {
+	return cmp.Or(text(keys.value("type")), text(keys.value("topic")), text(keys.value("jobType")),
+		text(keys.value("job")))
+}
+
+// WithoutType is data without a field "type" that only repeats the job's type, by one
+// of its names: the payloads of specification S0 have it, and the type is said beside
+// them already. A "type" that says something else is a field like any other.
+func WithoutType(data json.RawMessage, names ...string) json.RawMessage {
+	if !bytes.Contains(data, []byte(`"type"`)) {
+		return data
+	}
+	keys, err := topLevel(data, nil)
+	if err != nil || !slices.Contains(names, text(keys.value("type"))) {
+		return data
+	}
+	rest := make(map[string]json.RawMessage, len(keys))
+	for _, m := range keys {
+		if name := string(m.name); name != "type" {
+			rest[name] = m.value
+		}
+	}
+	return encodeKeys(rest)
+}
+
 // dataOf finds the handler's part of a payload.
 func dataOf(keys members) json.RawMessage {
 	pushed := keys.value("job") != nil
@@ -93,7 +119,7 @@ func dataOf(keys members) json.RawMessage {
 		// own field has that name (a mail's template data), unless "job" says
 		// that the row was written by a queue library.
 		if inner := keys.value(wrapper); inner != nil && (pushed || keys.alone(wrapper)) {
-			return bytes.Clone(object(inner)) // the handler may write to it
+			return bytes.Clone(WithoutType(object(inner), named(keys))) // the handler may write to it
 		}
 	}
 	rest := make(map[string]json.RawMessage, len(keys))

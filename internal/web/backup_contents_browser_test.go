@@ -37,10 +37,7 @@ func runningProgram(t *testing.T) (base, dir string, db *sqlx.DB) {
 // of it, and runs the program beside it.
 func runProgram(t *testing.T, dir string, flags ...string) (base string) {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), "cmsjobs")
-	if out, err := exec.Command("go", "build", "-o", binary, "../../cmd/cmsjobs").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	binary := built(t, "../../cmd/cmsjobs")
 	environ := append(os.Environ(), "CMSJOBS_HTTP_LISTEN=127.0.0.1:0", "CMSJOBS_HTTP_ADMIN_PASSWORD=right",
 		"CMSJOBS_LOG_FORMAT=json", "CMSJOBS_SCHEDULE_ENABLED=false", "CMSJOBS_BACKUP_VERIFY=read",
 		"CMSJOBS_BACKUP_FREE_SPACE=1MiB")
@@ -55,7 +52,22 @@ func runProgram(t *testing.T, dir string, flags ...string) (base string) {
 			t.Fatalf("%v: %v\n%s", words, err, out)
 		}
 	}
-	run := command("--cms", dir, "run")
+	return runs(t, command("--cms", dir, "run"))
+}
+
+// built is a program of this module.
+func built(t *testing.T, folder string) (path string) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), filepath.Base(folder))
+	if out, err := exec.Command("go", "build", "-o", path, folder).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return path
+}
+
+// runs starts the service and returns its address. It is stopped when the test ends.
+func runs(t *testing.T, run *exec.Cmd) (base string) {
+	t.Helper()
 	log, err := run.StderrPipe()
 	if err != nil {
 		t.Fatal(err)

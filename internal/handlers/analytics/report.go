@@ -33,12 +33,12 @@ type Figures struct {
 	TimeMS   int64 `json:"timeMs" db:"time_ms"`
 	Timed    int64 `json:"timedViews" db:"timed"`
 
-	BounceRate   float64 `json:"bounceRate"` // percent of visits, one decimal
-	VisitSeconds int64   `json:"visitSeconds"`
-	PageSeconds  int64   `json:"pageSeconds,omitempty"`
+	BounceRate   float64 `json:"bounce_rate"` // percent of visits, one decimal
+	VisitSeconds int64   `json:"visit_seconds"`
+	PageSeconds  int64   `json:"page_seconds,omitempty"`
 	// ExitRate, of exit pages only, is how many percent of the page's views
 	// ended a visit.
-	ExitRate float64 `json:"exitRate,omitempty"`
+	ExitRate float64 `json:"exit_rate,omitempty"`
 }
 
 // rates fills in what follows from the sums.

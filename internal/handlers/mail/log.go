@@ -35,15 +35,15 @@ type Entry struct {
 
 // Attempt is one try to send to one recipient.
 type Attempt struct {
-	Recipient string        `json:"recipient"`
-	Attempt   int           `json:"attempt"`
-	Status    Status        `json:"status"`
-	Driver    string        `json:"driver"`
-	Host      string        `json:"host"`
-	Code      int           `json:"code"`
-	Answer    string        `json:"answer"`
-	Duration  time.Duration `json:"duration_ns"`
-	At        time.Time     `json:"at,omitzero"`
+	Recipient  string    `json:"recipient"`
+	Attempt    int       `json:"attempt"`
+	Status     Status    `json:"status"`
+	Driver     string    `json:"driver"`
+	Host       string    `json:"host"`
+	Code       int       `json:"code"`
+	Answer     string    `json:"answer"`
+	DurationMS int64     `json:"duration_ms"`
+	At         time.Time `json:"at,omitzero"`
 }
 
 // LogFilter chooses entries. Empty fields choose all.
@@ -184,7 +184,7 @@ func (h *Handler) Attempts(ctx context.Context, uuid string, recipient ...string
 	list := make([]Attempt, len(rows))
 	for i, r := range rows {
 		list[i] = Attempt{r.Recipient, r.Attempt, r.Status, r.Driver, r.Host, r.Code, r.Answer,
-			time.Duration(r.DurationMS) * time.Millisecond, time.UnixMilli(r.CreatedAt).UTC()}
+			r.DurationMS, time.UnixMilli(r.CreatedAt).UTC()}
 	}
 	return list, nil
 }

@@ -79,9 +79,9 @@ type Result struct {
 	Removed []string `json:"removed,omitempty"`
 	// SkippedRows counts the rows that could not be listed; Skipped names the
 	// first 50.
-	SkippedRows int           `json:"skippedRows,omitempty"`
-	Skipped     []Skipped     `json:"skipped,omitempty"`
-	Took        time.Duration `json:"took"`
+	SkippedRows int       `json:"skippedRows,omitempty"`
+	Skipped     []Skipped `json:"skipped,omitempty"`
+	DurationMS  int64     `json:"durationMs"`
 }
 
 // Skipped is a row that is not in the map, and why.
@@ -124,7 +124,7 @@ func (r Result) Summary() (s phrase.Summary) {
 		return s
 	}
 	s.Say("Wrote %s {file|files} with %s {address|addresses}, %s, in %s.", r.Files, r.URLs, phrase.Size(r.Bytes),
-		r.Took)
+		time.Duration(r.DurationMS)*time.Millisecond)
 	phrase.Count(&s, len(r.Removed), "%s {file that was|files that were} no longer needed {was|were} removed.")
 	phrase.Count(&s, r.SkippedRows, "%s {row is|rows are} not in the map.")
 	phrase.List(&s, phrase.Columns("Table", "ID", "Reason"), r.Skipped, func(k Skipped) []any {

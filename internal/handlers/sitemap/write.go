@@ -46,7 +46,7 @@ func (h *Handler) Write(ctx context.Context, force bool, progress Progress) (Res
 	if err != nil {
 		return result, err
 	}
-	result.Took = h.now().Sub(p.now)
+	result.DurationMS = h.now().Sub(p.now).Milliseconds()
 	return result, h.remember(ctx, h.target.String(), current, noteOf(result, files))
 }
 

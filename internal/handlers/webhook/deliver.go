@@ -19,10 +19,10 @@ import (
 
 // Result is what a delivery leaves for people to read.
 type Result struct {
-	Status   int    `json:"status,omitempty"`
-	Answer   string `json:"answer,omitempty"`
-	Note     string `json:"note,omitempty"`
-	Duration string `json:"duration,omitempty"`
+	Status     int    `json:"status,omitempty"`
+	Answer     string `json:"answer,omitempty"`
+	Note       string `json:"note,omitempty"`
+	DurationMS int64  `json:"durationMs,omitempty"`
 }
 
 // deliver runs a webhook.deliver job.
@@ -50,7 +50,7 @@ func (h *Handler) deliver(ctx context.Context, job jobs.Job, p DeliverPayload) e
 			"uuid", job.UUID, "error", err)
 	}
 	if err := jobs.SetResult(ctx, Result{Status: c.status, Answer: cut(c.answer, 300),
-		Duration: c.took.Round(time.Millisecond).String()}); err != nil {
+		DurationMS: c.took.Milliseconds()}); err != nil {
 		return err
 	}
 	return h.recordOutcome(ctx, p, c)
@@ -200,7 +200,7 @@ func (r Result) Summary() (s phrase.Summary) {
 		s.Say("Nothing was sent: %s.", r.Note)
 		return s
 	}
-	took, _ := time.ParseDuration(r.Duration) // as it was written
+	took := time.Duration(r.DurationMS) * time.Millisecond
 	if r.Status == 0 {
 		s.Say("There was no answer after %s.", took)
 	} else {

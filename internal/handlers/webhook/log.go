@@ -24,18 +24,18 @@ const (
 
 // Delivery is one attempt to deliver one message.
 type Delivery struct {
-	ID           int64         `json:"id"`
-	MessageID    string        `json:"message_id"`   // the webhook-id
-	Subscription int64         `json:"subscription"` // 0 for a plain url
-	Event        string        `json:"event"`
-	URL          string        `json:"url"` // without its path and query, which may be secret
-	Attempt      int           `json:"attempt"`
-	Status       int           `json:"status"` // of HTTP; 0 when there was no answer
-	Error        string        `json:"error"`
-	Request      string        `json:"request"` // the body, cut
-	Answer       string        `json:"answer"`  // the body, cut
-	Duration     time.Duration `json:"duration_ns"`
-	At           time.Time     `json:"at,omitzero"`
+	ID           int64     `json:"id"`
+	MessageID    string    `json:"message_id"`   // the webhook-id
+	Subscription int64     `json:"subscription"` // 0 for a plain url
+	Event        string    `json:"event"`
+	URL          string    `json:"url"` // without its path and query, which may be secret
+	Attempt      int       `json:"attempt"`
+	Status       int       `json:"status"` // of HTTP; 0 when there was no answer
+	Error        string    `json:"error"`
+	Request      string    `json:"request"` // the body, cut
+	Answer       string    `json:"answer"`  // the body, cut
+	DurationMS   int64     `json:"duration_ms"`
+	At           time.Time `json:"at,omitzero"`
 }
 
 // call is one attempt.
@@ -90,7 +90,7 @@ type deliveryRow struct {
 func (r deliveryRow) delivery() Delivery {
 	return Delivery{ID: r.ID, MessageID: r.MessageID, Subscription: r.Subscription, Event: r.Event, URL: shown(r.URL),
 		Attempt: r.Attempt, Status: r.Status, Error: r.Error,
-		Request: r.Request, Answer: r.Answer, Duration: time.Duration(r.DurationMS) * time.Millisecond,
+		Request: r.Request, Answer: r.Answer, DurationMS: r.DurationMS,
 		At: time.UnixMilli(r.CreatedAt).UTC()}
 }
 

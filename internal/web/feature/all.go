@@ -55,6 +55,8 @@ type Service struct {
 	PHPQueues []string
 	// Silenced are classes of PHP's whose completed jobs are not listed.
 	Silenced []string
+	// NoPriorities says that the jobs table has no column for a priority.
+	NoPriorities bool
 	// Restorable is that of [jobs.Ports].
 	Restorable func(queue.Record) bool
 	// Saved keeps people's filters of lists.
@@ -81,7 +83,7 @@ func All(p Ports) []web.Feature {
 		overview.Feature(overview.Ports{Workers: p.Workers, Schedules: p.Schedules, Conditions: p.Conditions,
 			Failing: probes.Failing, Disabled: p.Inline != nil, CronWords: schedules.Words}),
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
-			Refresh: p.Refresh, DefaultQueue: p.DefaultQueue, PHPQueues: p.PHPQueues, Silenced: p.Silenced,
+			Refresh: p.Refresh, DefaultQueue: p.DefaultQueue, PHPQueues: p.PHPQueues, Silenced: p.Silenced, NoPriorities: p.NoPriorities,
 			Queues: p.Known, Saved: p.Saved, Restorable: p.Restorable}),
 		batches.Feature(p.Batches),
 		queues.Feature(p.Control),

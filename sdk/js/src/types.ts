@@ -40,6 +40,7 @@ export interface EnqueueRequest<Payload = Record<string, unknown>> {
   payload?: Payload;
   metadata?: Record<string, unknown>;
   queue?: string;
+  /** higher first; refused (422) on Laravel's own jobs table, which has no column for it */
   priority?: number;
   /** when it is due; now if absent */
   run_at?: Date | string;

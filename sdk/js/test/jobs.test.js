@@ -69,7 +69,7 @@ test("a key makes repeating safe", options, async () => {
   const again = await jobs.enqueue({ type: "cache.clear" }, { idempotencyKey });
   assert.equal(again.id, first.id);
   assert.equal(again.existing, true);
-  await assert.rejects(jobs.enqueue({ type: "cache.clear", priority: 9 }, { idempotencyKey }), { status: 409 });
+  await assert.rejects(jobs.enqueue({ type: "cache.clear", delay: 9 }, { idempotencyKey }), { status: 409 });
 });
 
 test("all pages are walked", options, async () => {

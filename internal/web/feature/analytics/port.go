@@ -32,8 +32,8 @@ type AnalyticsTotal struct {
 	Visitors     int64   `json:"visitors"`
 	Visits       int64   `json:"visits"`
 	Bounces      int64   `json:"bounces"`
-	BounceRate   float64 `json:"bounceRate"`
-	VisitSeconds int64   `json:"visitSeconds"`
+	BounceRate   float64 `json:"bounce_rate"`
+	VisitSeconds int64   `json:"visit_seconds"`
 }
 
 // AnalyticsDay is one calendar day of the CMS.
@@ -44,8 +44,8 @@ type AnalyticsDay struct {
 	Visits   int64  `json:"visits"`
 	Bounces  int64  `json:"bounces"`
 
-	BounceRate   float64 `json:"bounceRate"`
-	VisitSeconds int64   `json:"visitSeconds"`
+	BounceRate   float64 `json:"bounce_rate"`
+	VisitSeconds int64   `json:"visit_seconds"`
 }
 
 // AnalyticsItem is one value of a dimension. A page has PageSeconds, how long
@@ -57,9 +57,9 @@ type AnalyticsItem struct {
 	Visitors int64  `json:"visitors"`
 	Visits   int64  `json:"visits"`
 
-	BounceRate   float64 `json:"bounceRate"`
-	VisitSeconds int64   `json:"visitSeconds"`
-	PageSeconds  int64   `json:"pageSeconds"`
-	ExitRate     float64 `json:"exitRate"`
+	BounceRate   float64 `json:"bounce_rate"`
+	VisitSeconds int64   `json:"visit_seconds"`
+	PageSeconds  int64   `json:"page_seconds"`
+	ExitRate     float64 `json:"exit_rate"`
 }
 type handlers struct{ port Port }

@@ -59,7 +59,7 @@ type Folder struct {
 type File struct {
 	Name     string    `json:"name"`
 	Bytes    int64     `json:"bytes"`
-	Modified time.Time `json:"modified"`
+	Modified time.Time `json:"modified,omitzero"`
 }
 
 // browser is the port if it can look into backups.

@@ -21,7 +21,7 @@ type Port interface {
 type Backup struct {
 	ID        string    `json:"id"` // its file name
 	Size      int64     `json:"size"`
-	CreatedAt time.Time `json:"created_at"`
+	CreatedAt time.Time `json:"created_at,omitzero"`
 	// Status is complete, partial or failed; a backup whose newest verification failed
 	// is failed.
 	Status string `json:"status"`

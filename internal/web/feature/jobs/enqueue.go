@@ -146,6 +146,7 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	if err != nil {
 		return jobs.Spec{}, err
 	}
+	r.Payload = jobs.WithoutType(r.Payload, r.Type, entry.Type)
 	if err := req.MayEnqueue(entry.Type, r.Payload); err != nil {
 		return jobs.Spec{}, err
 	}
@@ -159,6 +160,10 @@ func (h handlers) newJob(req *web.Request, r EnqueueRequest) (jobs.Spec, error) 
 	}
 	if err := limits(&n, r); err != nil {
 		return n, err
+	}
+	if h.NoPriorities && n.Priority != 0 {
+		return n, web.RefuseField(http.StatusUnprocessableEntity, "priority",
+			"The jobs table has no column for a priority: put the job on a queue that is worked first.")
 	}
 	if err := n.Check(); err != nil {
 		if errors.Is(err, jobs.ErrTooLarge) {

@@ -25,7 +25,9 @@ type enqueuePageData struct {
 	Queue    string
 	Delay    string
 	Priority string
-	Problem  string
+	// Priorities says that the table has a column for them.
+	Priorities bool
+	Problem    string
 }
 
 // payloadField is one field of a payload as a form has it.
@@ -53,7 +55,7 @@ func (f payloadField) Hint() string {
 }
 
 func (h handlers) enqueuePage(req *web.Request) error {
-	v := enqueuePageData{Types: h.types(req)}
+	v := enqueuePageData{Types: h.types(req), Priorities: !h.NoPriorities}
 	if name := req.QueryParam("type"); name != "" {
 		if err := h.choose(req, &v, name); err != nil {
 			return err
@@ -101,7 +103,7 @@ func shapeOf(f schema.Field) string {
 }
 
 func (h handlers) enqueueByForm(req *web.Request) error {
-	v := enqueuePageData{Types: h.types(req)}
+	v := enqueuePageData{Types: h.types(req), Priorities: !h.NoPriorities}
 	if err := h.choose(req, &v, req.FormValue("type")); err != nil {
 		return err
 	}

@@ -28,6 +28,9 @@ type Ports struct {
 	// Silenced are classes of PHP's whose completed jobs are listed only where the
 	// filter asks for them.
 	Silenced []string
+	// NoPriorities says that the jobs table has no column for a priority: a job that asks
+	// for one is refused.
+	NoPriorities bool
 	// Queues lists the queues that a job, worker, type or setting has.
 	Queues func(context.Context) ([]string, error)
 	// Restorable says whether a waiting job can be enqueued again after it was cancelled;

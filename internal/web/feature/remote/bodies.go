@@ -82,8 +82,8 @@ type ClaimedJob struct {
 	Attempt     int             `json:"attempt"`
 	MaxAttempts int             `json:"max_attempts"`
 	Timeout     int             `json:"timeout"`
-	RunAt       time.Time       `json:"run_at"`
-	EnqueuedAt  time.Time       `json:"enqueued_at"`
+	RunAt       time.Time       `json:"run_at,omitzero"`
+	EnqueuedAt  time.Time       `json:"enqueued_at,omitzero"`
 }
 
 func claimed(list []remote.Handed, orders remote.Orders) ClaimedJobs {

@@ -14,9 +14,9 @@ type Port interface {
 // 200 of FileCount, the index before all others.
 type SitemapStatus struct {
 	Target      string        `json:"target,omitempty"` // folder:PATH, bucket:NAME, cache:KEY
-	FileCount   int           `json:"fileCount"`
+	FileCount   int           `json:"file_count"`
 	URLs        int           `json:"urls"`
-	PublishedAt time.Time     `json:"publishedAt,omitzero"`
+	PublishedAt time.Time     `json:"published_at,omitzero"`
 	Files       []SitemapFile `json:"files"`
 	Submissions []Submission  `json:"submissions"`
 }
