@@ -128,9 +128,10 @@ pin-images: ## pin the images of deploy/Dockerfile and docker-compose.yml by wha
 packages-check: ## the .deb, .rpm and .apk without goreleaser: what is in them; the .deb is installed and removed (needs dpkg)
 	deploy/check/packages.sh
 
-release-check: packages-check ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
+release-check: packages-check ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq, ruby, unzip)
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
-	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && deploy/check/release.sh dist bin/first
+	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean
+	deploy/release-recipes.sh dist "$$(jq -r .version dist/metadata.json)" && deploy/check/release.sh dist bin/first
 
 # What only a Unix has is in files with a build tag. bench, which drives servers of Linux, is left out.
 VETTED := windows

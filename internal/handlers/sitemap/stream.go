@@ -18,6 +18,13 @@ func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.
 			return err
 		}
 	}
+	if g.ids == nil {
+		for _, e := range p.listPages(g) {
+			if err := see(&e); err != nil {
+				return err
+			}
+		}
+	}
 	for item, err := range h.site.Content(ctx, g.model, p.query(g)) {
 		var fault *cms.RowError
 		switch {
@@ -54,4 +61,29 @@ func longest(list []entry) int {
 		n = max(n, len(list[i].loc))
 	}
 	return n
+}
+
+// listPages are the entries of plugins' list pages, one in each language.
+func (p *plan) listPages(g *group) (list []entry) {
+	languages := []cms.Language{{}}
+	if len(p.links.Languages) > 1 {
+		languages = p.links.Languages
+	}
+	for _, path := range g.lists {
+		var set []alternate
+		begin := len(list)
+		for _, l := range languages {
+			loc := p.links.Home(l.Code) + "/" + cms.EscapePath(path)
+			list = append(list, entry{loc: loc, priority: "0.8", frequency: "weekly"})
+			set = append(set, alternate{hreflang(l.Code), loc})
+		}
+		if !p.options.Alternates || len(languages) == 1 {
+			continue
+		}
+		set = append(set, alternate{"x-default", list[begin].loc})
+		for i := begin; i < len(list); i++ {
+			list[i].alternates = set
+		}
+	}
+	return list
 }
