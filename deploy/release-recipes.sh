@@ -11,9 +11,14 @@ sum() {
   awk -v file="cmsjobs_${version}_$1" '$2 == file {print $1; found = 1} END {exit !found}' "$dist/checksums.txt" ||
     { echo "checksums.txt has no cmsjobs_${version}_$1" >&2; exit 1; }
 }
+# A sum that is missing ends this here: before anything is written.
+declare -A sums
+for file in linux_amd64.tar.gz linux_arm64.tar.gz darwin_amd64.tar.gz darwin_arm64.tar.gz windows_amd64.zip; do
+  sums[$file]=$(sum "$file")
+done
 # part prints what the formula says of one system and processor.
 part() {
-  printf '    on_%s do\n      url "%s/cmsjobs_%s_%s.tar.gz"\n      sha256 "%s"\n    end\n' "$1" "$from" "$version" "$2" "$(sum "$2.tar.gz")"
+  printf '    on_%s do\n      url "%s/cmsjobs_%s_%s.tar.gz"\n      sha256 "%s"\n    end\n' "$1" "$from" "$version" "$2" "${sums[$2.tar.gz]}"
 }
 
 formula=$(
@@ -48,7 +53,6 @@ $(part intel linux_amd64)
 end
 END
 )
-windows=$(sum windows_amd64.zip)
 printf '%s\n' "$formula" >"$dist/cmsjobs.rb"
 cat >"$dist/cmsjobs.json" <<END
 {
@@ -59,7 +63,7 @@ cat >"$dist/cmsjobs.json" <<END
     "architecture": {
         "64bit": {
             "url": "$from/cmsjobs_${version}_windows_amd64.zip",
-            "hash": "$windows"
+            "hash": "${sums[windows_amd64.zip]}"
         }
     },
     "bin": "cmsjobs.exe",
@@ -67,7 +71,7 @@ cat >"$dist/cmsjobs.json" <<END
     "autoupdate": {
         "architecture": {
             "64bit": {
-                "url": "$home/releases/download/v\$version/cmsjobs_\${version}_windows_amd64.zip"
+                "url": "$home/releases/download/v\$version/cmsjobs_\$version_windows_amd64.zip"
             }
         },
         "hash": {

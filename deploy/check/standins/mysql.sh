@@ -6,7 +6,7 @@ program() {
   name=$1; shift; folder=bin
   if [ "$name" = mysqld ]; then
     folder=sbin
-    set -- --no-defaults --user=root --basedir=$opt/usr --datadir=/var/lib/mysql --socket=/tmp/mysql.sock --mysqlx=OFF \
+    set -- --no-defaults --user=root --basedir=$opt/usr --datadir=/var/lib/mysql --socket=/tmp/mysql.sock --mysqlx=OFF --secure-file-priv=NULL \
       --lc-messages-dir=$opt/usr/share/mysql --character-sets-dir=$opt/usr/share/mysql/charsets "$@"
   elif [ "$name" = mysql ]; then set -- --no-defaults --socket=/tmp/mysql.sock "$@"; fi
   lib=$(dirname $opt/usr/lib/*/ld-linux*.so.?)
