@@ -75,7 +75,9 @@ build() { # the image of a version
     flags=$(sed -n 's/^ *go build \(.*\) -ldflags.*/\1/p' deploy/Dockerfile)
     # shellcheck disable=SC2086 # the flags are words
     CGO_ENABLED=0 go build $flags -ldflags "-s -w -X main.version=$1" -o "$work/cms/program" ./cmd/cmsjobs
-    sed -i -e '1,/^FROM.*distroless/{/^FROM.*distroless/!d}' -e 's|--from=build /out/cmsjobs|program|' "$work/cms/deploy/Dockerfile"
+    if grep -q -- --from=build "$work/cms/deploy/Dockerfile"; then # the first time
+      sed -i -e '1,/^FROM.*distroless/{/^FROM.*distroless/!d}' -e 's|--from=build /out/cmsjobs|program|' "$work/cms/deploy/Dockerfile"
+    fi
   fi
   compose build --build-arg "VERSION=$1" ${2:-} >"$work/build.log" 2>&1 || { tail -40 "$work/build.log"; fail "the image was not built"; }
 }

@@ -30,7 +30,7 @@ if [ "${1:-}" = --inside ]; then
   for way in systemd supervisor cron; do
     traces >/run/before
     cmsjobs --cms $site setup --way $way --yes >/run/said 2>&1 || { cat /run/said; fail "setup --way $way"; }
-    grep -q "verified: restored" /run/said || { cat /run/said; fail "$way: no proven backup"; }
+    grep -q "verified: restored" /run/said || { cat /run/said; fail "$way: the backup is not verified"; }
     config=$(sed -n 's/^wrote \([^ ]*\.yaml\):.*/\1/p' /run/said | head -1)
     case $way in
       systemd) waited "the unit is active" 30 systemctl is-active cmsjobs; systemctl is-enabled --quiet cmsjobs ;;

@@ -79,14 +79,12 @@ func checkShared(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, queue := range slices.Sorted(maps.Keys(ours)) {
 		if n := bare[queue]; n > 0 {
-			found = append(found, warn(useOwnQueue, "%d of our {row|rows} in the queue %s {has|have} no \"job\": a PHP "+
-				"worker that "+
-				"reads it deletes such a row without a trace", n, queue))
+			found = append(found, warn(useOwnQueue, "%d of our {row|rows} in the queue %s {has|have} no \"job\": a "+
+				"PHP worker that reads it deletes such a row without a trace", n, queue))
 		}
 		if n := php[queue]; n > 0 {
-			found = append(found, warn(useOwnQueue, "the queue %s has %d of our jobs and %d of PHP's: a PHP worker that "+
-				"reads it "+
-				"takes ours, too, and fails them", queue, ours[queue], n))
+			found = append(found, warn(useOwnQueue, "the queue %s has %d of our jobs and %d of PHP's: a PHP worker "+
+				"that reads it takes ours, too, and fails them", queue, ours[queue], n))
 		}
 	}
 	taken, err := takenByPHP(ctx, r)
@@ -129,8 +127,8 @@ func takenByPHP(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, queue := range slices.Sorted(maps.Keys(queues)) {
 		found = append(found, warn("", "a PHP worker reads the queue %s: within a week it failed %d of our jobs", queue,
-			queues[queue]).by("take the queue %s from it (php artisan queue:work --queue=default), then cmsjobs failed retry",
-			queue))
+			queues[queue]).by("take the queue %s from it (php artisan queue:work --queue=default), then "+
+			"cmsjobs failed retry", queue))
 	}
 	return found, nil
 }

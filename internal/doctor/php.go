@@ -25,8 +25,8 @@ func checkPHPPools(ctx context.Context, r *app.Services) ([]Finding, error) {
 	connection := r.Site.Env.String("QUEUE_CONNECTION", c.Connection)
 	if connection != c.Connection {
 		found = append(found, warn("", "PHP's jobs go to the connection %s (QUEUE_CONNECTION), and those of %s are "+
-			"run here", connection, c.Connection).by("set QUEUE_CONNECTION=%s in the site's .env, and php.connection if "+
-			"it has another name", c.Connection))
+			"run here", connection, c.Connection).by("set QUEUE_CONNECTION=%s in the site's .env, and "+
+			"php.connection if it has another name", c.Connection))
 	}
 	list, err := phpWorkers(ctx)
 	if err != nil {

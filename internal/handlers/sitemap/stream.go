@@ -12,17 +12,9 @@ import (
 // listed. It ends at see's first error.
 func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.RowError),
 	see func(*entry) error) error {
-	// The site's own address is listed where no page of the CMS has it.
-	if g.model.Name == "pages" && p.links.Homepage == "" && g.ids == nil {
-		if err := see(&entry{loc: p.links.Home(""), priority: "1.0", frequency: "daily"}); err != nil {
+	for _, e := range p.withoutRow(g) {
+		if err := see(&e); err != nil {
 			return err
-		}
-	}
-	if g.ids == nil {
-		for _, e := range p.listPages(g) {
-			if err := see(&e); err != nil {
-				return err
-			}
 		}
 	}
 	for item, err := range h.site.Content(ctx, g.model, p.query(g)) {
@@ -63,8 +55,15 @@ func longest(list []entry) int {
 	return n
 }
 
-// listPages are the entries of plugins' list pages, one in each language.
-func (p *plan) listPages(g *group) (list []entry) {
+// withoutRow are the entries of a group that no row has: the site's own address where no page
+// of the CMS has it, and the list pages of plugins, one in each language.
+func (p *plan) withoutRow(g *group) (list []entry) {
+	if g.ids != nil {
+		return nil
+	}
+	if g.model.Name == "pages" && p.links.Homepage == "" {
+		list = append(list, entry{loc: p.links.Home(""), priority: "1.0", frequency: "daily"})
+	}
 	languages := []cms.Language{{}}
 	if len(p.links.Languages) > 1 {
 		languages = p.links.Languages
