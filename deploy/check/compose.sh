@@ -31,7 +31,7 @@ leave() {
   if [ -n "${service:-}" ]; then
     podman rm --all --force --time 1 >/dev/null 2>&1 || true
     kill "$service" "${health:-$service}" 2>/dev/null || true; wait "$service" 2>/dev/null || true
-    umount "$work/storage/overlay" 2>/dev/null || true
+    awk -v dir="$work/" 'index($2, dir) == 1 {print $2}' /proc/mounts | sort -r | xargs -r umount --lazy 2>/dev/null || true
   fi
   rm -rf "$work"
 }

@@ -66,7 +66,7 @@ skip() {
 work=$(mktemp -d); chmod 0755 "$work"
 leave() {
   podman rm --force --time 1 setup >/dev/null 2>&1 || true
-  umount "$work/storage/overlay" 2>/dev/null || true
+  awk -v dir="$work/" 'index($2, dir) == 1 {print $2}' /proc/mounts | sort -r | xargs -r umount --lazy 2>/dev/null || true
   rm -rf "$work"
 }
 trap leave EXIT
