@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check pin-images packages-check release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms cluster upgrade screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -122,15 +122,22 @@ deploy-check: ## the files of deploy/, docker-compose.yml, workflows and release
 	@if command -v systemd-analyze >/dev/null; then unit=$$(mktemp -d)/cmsjobs.service; sed 's|/usr/local/bin/cmsjobs|/bin/true|' deploy/cmsjobs.service >$$unit; \
 		systemd-analyze verify --man=no $$unit && systemd-analyze security --offline=true --threshold=20 deploy/cmsjobs.service | tail -1; fi
 
+compose-check: ## docker-compose.yml carried out: built, used in a browser, stopped, upgraded, taken down; by Docker, or by podman with stand-ins (root)
+	deploy/check/compose.sh
+
+setup-check: ## cmsjobs setup with the real systemd, supervisord and cron, in a container over this host's own root (root, podman)
+	deploy/check/setup.sh
+
 pin-images: ## pin the images of deploy/Dockerfile and docker-compose.yml by what their tags are now (needs crane, skopeo or docker)
 	deploy/pin-images.sh
 
-packages-check: ## the .deb, .rpm and .apk without goreleaser: what is in them; the .deb is installed and removed (needs dpkg)
+packages-check: ## the .deb, .rpm and .apk without goreleaser: what is in them; the .deb is installed and removed; the recipes for Homebrew and Scoop (needs dpkg, ruby, jq, zip, unzip)
 	deploy/check/packages.sh
 
-release-check: packages-check ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq)
+release-check: packages-check ## a release of this commit without publishing it, twice: what is in it, and whether it is the same (needs syft, jq, ruby, unzip)
 	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && rm -rf bin/first && mkdir -p bin && mv dist bin/first
-	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean && deploy/check/release.sh dist bin/first
+	go run github.com/goreleaser/goreleaser/v2@v2.12.7 release --snapshot --clean
+	deploy/release-recipes.sh dist "$$(jq -r .version dist/metadata.json)" && deploy/check/release.sh dist bin/first
 
 # What only a Unix has is in files with a build tag. bench, which drives servers of Linux, is left out.
 VETTED := windows

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -112,5 +113,52 @@ func TestTheInstallScript(t *testing.T) {
 				t.Errorf("the folder holds %v, %v", left, err)
 			}
 		})
+	}
+}
+
+// The formula and the manifest have the sums of checksums.txt; a release that lacks an archive has
+// neither. How an installer reads them, make packages-check tries.
+func TestTheRecipesHaveTheSumsOfTheRelease(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a script for a Unix shell")
+	}
+	dist := t.TempDir()
+	sums := map[string]string{}
+	list := ""
+	for i, name := range []string{"linux_amd64.tar.gz", "linux_arm64.tar.gz", "darwin_amd64.tar.gz",
+		"darwin_arm64.tar.gz", "windows_amd64.zip"} {
+		name = "cmsjobs_1.2.3_" + name
+		sums[name] = strings.Repeat(string(rune('a'+i)), 64)
+		list += sums[name] + "  " + name + "\n"
+	}
+	recipe := func(list string) (string, error) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dist, "checksums.txt"), []byte(list), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		out, err := exec.Command("bash", "deploy/release-recipes.sh", dist, "1.2.3").CombinedOutput()
+		return string(out), err
+	}
+	for name := range sums {
+		out, err := recipe(strings.Replace(list, name, "other", 1))
+		if _, there := os.Stat(filepath.Join(dist, "cmsjobs.json")); err == nil || there == nil ||
+			!strings.Contains(out, "checksums.txt has no "+name) {
+			t.Errorf("without %s: %v\n%s", name, err, out)
+		}
+	}
+	if out, err := recipe(list); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	recipes := read(t, filepath.Join(dist, "cmsjobs.rb")) + read(t, filepath.Join(dist, "cmsjobs.json"))
+	for name, sum := range sums {
+		_, after, there := strings.Cut(recipes, "/releases/download/v1.2.3/"+name+`"`)
+		if line, _, _ := strings.Cut(strings.TrimLeft(after, ",\n "), "\n"); !there || !strings.Contains(line, sum) {
+			t.Errorf("%s has another sum than %s:\n%s", name, sum, recipes)
+		}
+	}
+	var manifest map[string]any
+	if err := json.Unmarshal([]byte(read(t, filepath.Join(dist, "cmsjobs.json"))), &manifest); err != nil ||
+		manifest["version"] != "1.2.3" {
+		t.Errorf("the manifest: %v, %v", manifest, err)
 	}
 }

@@ -13,8 +13,8 @@ fail() { echo "install.sh: $*" >&2; exit 1; }
 # to this host.
 fetch() {
   case $1 in
-    https://*) only==https ;;
-    http://127.0.0.1:*) only==http ;;
+    https://*) only='=https' ;;
+    http://127.0.0.1:*) only='=http' ;;
     *) fail "$1 is no https address" ;;
   esac
   curl --fail --silent --show-error --location --proto "$only" --retry 2 --output "$2" "$1" ||

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Makes the packages of .goreleaser.yaml with nfpm alone, for this machine, and looks at
 # what an installer does with them: the .deb is installed into an empty root and removed
-# again, the others are read.
+# again, the others are read. The recipes for Homebrew and Scoop are made and tried with
+# archives that all hold this machine's program. Needs dpkg, ruby, jq, unzip and zip.
 # Usage: deploy/check/packages.sh
 set -euo pipefail
 cd "$(dirname "$0")/../.."
@@ -46,4 +47,19 @@ for f in $wanted; do grep -qx "$f" "$work/apk" || fail "the .apk holds no $f"; d
 go run -C deploy/check ./rpm "$work/cmsjobs.rpm" >"$work/rpm" || fail "the .rpm cannot be read"
 for f in $wanted; do grep -qx "/$f" "$work/rpm" || fail "the .rpm holds no $f"; done
 echo "packages of $version: $formats: $(wc -w <<<"$wanted") files wanted are in each, the .deb was installed and removed"
+
+# The files of .goreleaser.yaml's archives, by its own list.
+mkdir -p "$work/archive" "$work/dist"; cp "$work/cmsjobs" "$work/archive/"
+sed -n 's/^      - {src: \([^,]*\)\(, dst: \([a-z]*\)\)\?, info: .*/\1 \3/p' .goreleaser.yaml | while read -r from to; do
+  # shellcheck disable=SC2086 # a pattern
+  for f in $from; do install -D -m 0644 "$f" "$work/archive/${to:-$(dirname "$f")}/$(basename "$f")"; done
+done
+for system in linux_amd64 linux_arm64 darwin_amd64 darwin_arm64; do
+  tar -czf "$work/dist/cmsjobs_${version}_$system.tar.gz" -C "$work/archive" .
+done
+mv "$work/archive/cmsjobs" "$work/archive/cmsjobs.exe"
+(cd "$work/archive" && zip -qr "$work/dist/cmsjobs_${version}_windows_amd64.zip" .)
+(cd "$work/dist" && sha256sum cmsjobs_* >checksums.txt)
+deploy/release-recipes.sh "$work/dist" "$version" >/dev/null
+deploy/check/recipes.sh "$work/dist" "$version"
 if command -v shellcheck >/dev/null; then shellcheck deploy/install.sh; else echo "deploy/install.sh: no shellcheck here, only its tests"; fi

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Looks into what goreleaser made: sums, archives, packages and SBOMs.
+# Looks into what goreleaser and release-recipes.sh made: sums, archives, packages, SBOMs,
+# the formula of Homebrew and the manifest of Scoop. Needs jq, ruby and unzip.
 # With a second folder, of another build of the same commit: both hold the same
 # bytes, but for the SBOMs, which have their own number and time.
 # Usage: deploy/check/release.sh DIST [OTHER]
@@ -15,9 +16,14 @@ wanted="LICENSE README.md CHANGELOG.md config/config.example.yaml deploy/cmsjobs
 
 cd "$dist"
 sha256sum --quiet --check checksums.txt
-for system in linux_amd64 linux_arm64 darwin_amd64 darwin_arm64; do
-  archive=$(ls cmsjobs_*_"$system".tar.gz)
-  mkdir "$work/$system"; tar -xzf "$archive" -C "$work/$system"
+for system in linux_amd64 linux_arm64 darwin_amd64 darwin_arm64 windows_amd64; do
+  mkdir "$work/$system"
+  if [ "$system" = windows_amd64 ]; then
+    archive=$(ls cmsjobs_*_"$system".zip); unzip -q "$archive" -d "$work/$system"
+    mv "$work/$system/cmsjobs.exe" "$work/$system/cmsjobs"
+  else
+    archive=$(ls cmsjobs_*_"$system".tar.gz); tar -xzf "$archive" -C "$work/$system"
+  fi
   for f in $wanted; do [ -s "$work/$system/$f" ] || fail "$archive has no $f"; done
   grep -q " $archive\$" checksums.txt || fail "no sum of $archive"
   grep -q " $archive.sbom.json\$" checksums.txt || fail "no sum of the SBOM of $archive"
@@ -37,8 +43,10 @@ for package in cmsjobs_*_linux_*.deb; do
   [ -s "$work/deb/usr/share/man/man1/cmsjobs.1" ] || fail "$package has no manual page"
 done
 
+"$project/deploy/check/recipes.sh" . "$(jq -r .version metadata.json)"
+
 if [ $# -gt 1 ]; then
-  for f in cmsjobs_*.tar.gz cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk; do cmp "$f" "$2/$f" || fail "two builds of one commit differ"; done
+  for f in cmsjobs_*.tar.gz cmsjobs_*.zip cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk; do cmp "$f" "$2/$f" || fail "two builds of one commit differ"; done
   echo "two builds: the same bytes"
 fi
-echo "$version: $(ls cmsjobs_*.tar.gz | wc -l) archives, $(ls cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk | wc -l) packages, $(wc -l <checksums.txt) sums, $(wc -l <"$work/linked") modules in the SBOMs"
+echo "$version: $(ls cmsjobs_*.tar.gz cmsjobs_*.zip | wc -l) archives, $(ls cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk | wc -l) packages, $(wc -l <checksums.txt) sums, $(wc -l <"$work/linked") modules in the SBOMs"

@@ -25,7 +25,7 @@ type commandLine struct {
 	out     io.Writer
 	in      io.Reader
 	environ []string
-	texts   setup.Texts // of setup only: nothing else speaks another language than English
+	texts   setup.Texts // of setup; besides it only doctor speaks another language than English
 
 	global struct {
 		file, site, cms, dsn, logLevel string

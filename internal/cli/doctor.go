@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -21,6 +22,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/setup"
+	"github.com/cmsjobs/cmsjobs/internal/web/feature/overview"
 )
 
 func (a *commandLine) doctorCommand() *cobra.Command {
@@ -103,12 +106,32 @@ func (a *commandLine) printJSONOf(told []siteFindings) error {
 	return a.printJSON(told)
 }
 
+// findingTexts are the sentences of findings in the language of the environment; nil is
+// English. Conditions are named as on the pages.
+func (a *commandLine) findingTexts() (map[string]string, error) {
+	if setup.Language(a.environ) != "vi" {
+		return nil, nil
+	}
+	texts, err := doctor.Vietnamese()
+	if err != nil {
+		return nil, err
+	}
+	named, err := overview.Texts("vi")
+	maps.Copy(texts, named)
+	return texts, err
+}
+
 // printFindings prints findings for people.
 func (a *commandLine) printFindings(all []doctor.Finding) error {
 	if a.global.json {
 		return nil
 	}
+	texts, err := a.findingTexts()
+	if err != nil {
+		return err
+	}
 	for _, f := range all {
+		f = f.In(texts)
 		if _, err := fmt.Fprintf(a.out, "%-4s  %-14s %s\n", f.Status, f.Check, display.Printable(f.What)); err != nil {
 			return err
 		}

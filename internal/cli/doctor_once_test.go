@@ -41,3 +41,23 @@ func TestDoctorSaysALeftoverOnce(t *testing.T) {
 		t.Errorf("an old leftover is said %v", old)
 	}
 }
+
+// Under a Vietnamese locale doctor speaks as the pages do; what other programs read stays English.
+func TestDoctorSpeaksTheLanguageOfTheAccount(t *testing.T) {
+	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
+	args := []string{dsn, "--set", "backup.dir=" + t.TempDir(), "doctor"}
+	vietnamese := call(t, []string{"LC_ALL=vi_VN.UTF-8"}, args...).out
+	for _, must := range []string{"không có tiến trình nào chạy", "còn đủ số dòng", "chưa cấu hình bucket"} {
+		if !strings.Contains(vietnamese, must) {
+			t.Errorf("it does not say %q:\n%s", must, vietnamese)
+		}
+	}
+	for what, out := range map[string]string{
+		"English": call(t, []string{"LANG=en_US.UTF-8"}, args...).out,
+		"JSON":    call(t, []string{"LC_ALL=vi_VN.UTF-8"}, append([]string{"--json"}, args...)...).out,
+	} {
+		if !strings.Contains(out, "no worker runs") || strings.Contains(out, "tiến trình") {
+			t.Errorf("%s:\n%s", what, out)
+		}
+	}
+}

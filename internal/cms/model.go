@@ -1,8 +1,12 @@
 package cms
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"regexp"
+	"slices"
+	"strings"
 )
 
 // Model is one kind of content: a table of the CMS whose rows have a page of
@@ -86,4 +90,65 @@ func (m Model) Validate() error {
 		return fmt.Errorf("the model %s needs its PHP class, as slugs.reference_type has it", m.Name)
 	}
 	return nil
+}
+
+// ListPage is a page that a plugin of the CMS makes to list its items. It has no row.
+type ListPage struct {
+	// Model is the content in whose sitemap the CMS has it.
+	Model string
+	// Path is where it is, below the root of the site or of a language.
+	Path string
+}
+
+// ListPages are those of the active plugins, except where a page of the CMS has the
+// address: that one is listed as a page.
+func (s *Site) ListPages(ctx context.Context, links *Permalinks) (list []ListPage, err error) {
+	settings, err := s.Settings(ctx)
+	if err != nil {
+		return nil, err
+	}
+	active := settings.List("activated_plugins")
+	for _, l := range []struct {
+		plugin, file string
+		Model
+	}{
+		{"gallery", "galleries", Model{Class: `Botble\Gallery\Models\Gallery`, Prefix: "galleries"}},
+		{"ecommerce", "pages", Model{Class: `Botble\Ecommerce\Models\Product`, Prefix: "products"}},
+	} {
+		if !slices.Contains(active, l.plugin) {
+			continue
+		}
+		path := strings.Trim(links.date.Replace(cmp.Or(settings.prefixOf(l.Model), l.Prefix)), "/")
+		page, err := s.hasPageAt(ctx, path)
+		if err != nil {
+			return nil, err
+		}
+		if !page {
+			list = append(list, ListPage{Model: l.file, Path: path})
+		}
+	}
+	return list, nil
+}
+
+// hasPageAt says whether a public page of the CMS has a slug without a prefix.
+func (s *Site) hasPageAt(ctx context.Context, slug string) (bool, error) {
+	columns, err := s.Columns(ctx, "slugs")
+	if err != nil || len(columns) == 0 {
+		return false, err
+	}
+	m := PageModel()
+	if there, err := s.HasTable(ctx, m.Table); err != nil || !there {
+		return false, err
+	}
+	query := fmt.Sprintf("SELECT COUNT(*) FROM %s s JOIN %s p ON p.id = s.reference_id WHERE s.reference_type = ? "+
+		"AND s.%s = ? AND p.%s = ?", s.quote(s.Table("slugs")), s.quote(s.Table(m.Table)), s.quote("key"),
+		s.quote(m.StatusColumn))
+	if _, there := columns["prefix"]; there { // not in old versions
+		query += " AND COALESCE(s.prefix, '') = ''"
+	}
+	var n int
+	if err := s.DB.GetContext(ctx, &n, s.DB.Rebind(query), m.Class, slug, m.Published); err != nil {
+		return false, fmt.Errorf("looking for a page at /%s: %w", slug, err)
+	}
+	return n > 0, nil
 }

@@ -43,13 +43,17 @@ func checkStalled(ctx context.Context, r *app.Services) ([]Finding, error) {
 	if n == 0 {
 		return []Finding{ok("no job has lost its worker")}, nil
 	}
-	since := ""
+	since := say("")
 	if !oldest.IsZero() {
-		since = "; the oldest started " + display.Ago(oldest, r.Now())
+		since = say("; the oldest started %s", display.Ago(oldest, r.Now()))
 	}
 	return []Finding{warn("start a worker: cmsjobs run; or cmsjobs work --stop-when-empty, which takes them over",
 		"%d {job has|jobs have} lost {its|their} worker and {waits|wait} for another%s", n, since)}, nil
 }
+
+// useOwnQueue is what to do where PHP's workers read our rows.
+const useOwnQueue = "enqueue into the queue " + ownQueue + ", which no PHP worker reads, and write \"job\", " +
+	"\"displayName\" and \"uuid\" into the payload (docs/enqueue.md)"
 
 // checkShared says what becomes of our rows in a queue that PHP's worker reads, too:
 // it fails rows that it does not know, and deletes those without "job".
@@ -72,20 +76,15 @@ func checkShared(ctx context.Context, r *app.Services) ([]Finding, error) {
 			}
 		}
 	}
-	fix := "enqueue into the queue " + ownQueue +
-		", which no PHP worker reads, and write \"job\", \"displayName\" and " +
-		"\"uuid\" into the payload (docs/enqueue.md)"
 	var found []Finding
 	for _, queue := range slices.Sorted(maps.Keys(ours)) {
 		if n := bare[queue]; n > 0 {
-			found = append(found, warn(fix, "%d of our {row|rows} in the queue %s {has|have} no \"job\": a PHP "+
-				"worker that "+
-				"reads it deletes such a row without a trace", n, queue))
+			found = append(found, warn(useOwnQueue, "%d of our {row|rows} in the queue %s {has|have} no \"job\": a "+
+				"PHP worker that reads it deletes such a row without a trace", n, queue))
 		}
 		if n := php[queue]; n > 0 {
-			found = append(found, warn(fix, "the queue %s has %d of our jobs and %d of PHP's: a PHP worker that "+
-				"reads it "+
-				"takes ours, too, and fails them", queue, ours[queue], n))
+			found = append(found, warn(useOwnQueue, "the queue %s has %d of our jobs and %d of PHP's: a PHP worker "+
+				"that reads it takes ours, too, and fails them", queue, ours[queue], n))
 		}
 	}
 	taken, err := takenByPHP(ctx, r)
@@ -127,9 +126,9 @@ func takenByPHP(ctx context.Context, r *app.Services) ([]Finding, error) {
 	}
 	var found []Finding
 	for _, queue := range slices.Sorted(maps.Keys(queues)) {
-		found = append(found, warn("take the queue "+queue+" from it (php artisan queue:work --queue=default), then "+
-			"cmsjobs failed retry", "a PHP worker reads the queue %s: within a week it failed %d of our jobs", queue,
-			queues[queue]))
+		found = append(found, warn("", "a PHP worker reads the queue %s: within a week it failed %d of our jobs", queue,
+			queues[queue]).by("take the queue %s from it (php artisan queue:work --queue=default), then "+
+			"cmsjobs failed retry", queue))
 	}
 	return found, nil
 }
@@ -143,8 +142,8 @@ func checkQueueTable(_ context.Context, r *app.Services) ([]Finding, error) {
 		return []Finding{ok("the jobs table is %s", used)}, nil
 	}
 	if theirs := r.Site.QueueTable(); theirs != used {
-		return []Finding{fail("set database.jobs_table: "+theirs+", or leave it out", "PHP's jobs are in the table %s "+
-			"(config/queue.php, DB_QUEUE_TABLE), and this service works on %s", theirs, used)}, nil
+		return []Finding{fail("", "PHP's jobs are in the table %s (config/queue.php, DB_QUEUE_TABLE), and this "+
+			"service works on %s", theirs, used).by("set database.jobs_table: %s, or leave it out", theirs)}, nil
 	}
 	connection := r.Site.Env.String("QUEUE_CONNECTION", "")
 	if connection != "" && connection != "database" {
@@ -230,10 +229,9 @@ func checkWebServer(_ context.Context, r *app.Services) ([]Finding, error) {
 			return found, nil // checkFolders says so
 		}
 		if info.Mode().Perm()&0o001 == 0 {
-			found = append(found, warn("chmod o+x "+dir+", or put the web server into the folder's group",
-				"%s lets no other account in (%s): a web server of another account cannot read sitemaps and pictures",
-				dir,
-				info.Mode().Perm()))
+			found = append(found, warn("", "%s lets no other account in (%s): a web server of another account cannot "+
+				"read sitemaps and pictures", dir, info.Mode().Perm()).by(
+				"chmod o+x %s, or put the web server into the folder's group", dir))
 		}
 		if dir == filepath.Dir(dir) || dir == filepath.Clean(r.Site.Root) {
 			break

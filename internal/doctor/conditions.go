@@ -7,7 +7,6 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/conditions"
-	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // checkConditions measures all conditions, as the service does.
@@ -37,7 +36,7 @@ func checkConditions(ctx context.Context, r *app.Services) ([]Finding, error) {
 		default:
 			f = warn(fix, "%s", what)
 		}
-		f.Check = s.Name
+		f.Check, f.title = s.Name, s.Title
 		found = append(found, f)
 	}
 	if len(found) == 0 {
@@ -60,6 +59,6 @@ func ownScheduler(ctx context.Context, r *app.Services) ([]Finding, error) {
 			"ours")}, nil
 	}
 	return []Finding{
-		ok("the CMS's own scheduler does not run; %s of ours does its work",
-			display.Plural(live, "scheduler", "schedulers"))}, nil
+		ok("the CMS's own scheduler does not run; %d {scheduler|schedulers} of ours does its work",
+			live)}, nil
 }

@@ -73,8 +73,8 @@ func checkLayout(_ context.Context, r *app.Services) ([]Finding, error) {
 			"a crash may lose or repeat jobs", d.Table))
 	}
 	if offer := r.Store.OfferIndex(); offer != "" {
-		found = append(found, warn("cmsjobs migrate index (it says: "+offer+")", "the index that keeps claims fast "+
-			"is missing; it matters from about 10,000 waiting jobs on"))
+		found = append(found, warn("", "the index that keeps claims fast is missing; it matters from about 10,000 "+
+			"waiting jobs on").by("cmsjobs migrate index (it says: %s)", offer))
 	}
 	for _, note := range d.Notes {
 		if !strings.Contains(note, "index") && !strings.Contains(note, "engine") { // said above

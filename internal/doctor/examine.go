@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
-	"github.com/cmsjobs/cmsjobs/internal/display"
 )
 
 // Finding is what one check found.
@@ -17,6 +16,15 @@ type Finding struct {
 	Fix    string `json:"fix,omitempty"` // what to do about it
 
 	condition string // that says the same once it holds
+	what, fix sentence
+	title     string // of the condition that holds; "" where the finding is none
+}
+
+// by says what to do, with values.
+func (f Finding) by(form string, args ...any) Finding {
+	f.fix = sentence{form, args}
+	f.Fix = f.fix.String()
+	return f
 }
 
 // The states of a finding.
@@ -26,16 +34,15 @@ const (
 	Fail = "fail"
 )
 
-func ok(format string, args ...any) Finding {
-	return Finding{Status: OK, What: display.Sprintf(format, args...)}
-}
+func ok(format string, args ...any) Finding { return found(OK, "", format, args) }
 
-func warn(fix, format string, args ...any) Finding {
-	return Finding{Status: Warn, What: display.Sprintf(format, args...), Fix: fix}
-}
+func warn(fix, format string, args ...any) Finding { return found(Warn, fix, format, args) }
 
-func fail(fix, format string, args ...any) Finding {
-	return Finding{Status: Fail, What: display.Sprintf(format, args...), Fix: fix}
+func fail(fix, format string, args ...any) Finding { return found(Fail, fix, format, args) }
+
+func found(status, fix, form string, args []any) Finding {
+	what := sentence{form, args}
+	return Finding{Status: status, What: what.String(), Fix: fix, what: what}
 }
 
 // check is one thing that doctor looks at. An error means that it could not

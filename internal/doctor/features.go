@@ -101,8 +101,8 @@ func checkBreakers(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	for _, b := range list {
 		if b.State != breaker.Closed {
-			f := warn("fix it; then cmsjobs breakers reset "+b.Dependency, "%s failed %d times in a row and is left "+
-				"alone: %s", b.Dependency, b.Failures, b.LastError)
+			f := warn("", "%s failed %d times in a row and is left alone: %s", b.Dependency, b.Failures,
+				b.LastError).by("fix it; then cmsjobs breakers reset %s", b.Dependency)
 			f.condition = conditions.CircuitOpen
 			found = append(found, f)
 		}

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
@@ -17,11 +16,11 @@ const feedTime = 15 * time.Second
 // costs, and what a faster way needs.
 func checkFeed(ctx context.Context, r *app.Services) ([]Finding, error) {
 	c := r.Config.Feed
-	looks := fmt.Sprintf("new rows are looked for every %s while jobs come, every %s while none do (%.3g statements "+
+	looks := say("new rows are looked for every %s while jobs come, every %s while none do (%.3g statements "+
 		"a second, half of it at night)",
 		c.Probe, c.ProbeIdle, float64(time.Second)/float64(c.ProbeIdle))
 	if c.Probe == 0 {
-		looks = fmt.Sprintf("feed.probe is 0: a row of another program waits up to %s (queue.poll)",
+		looks = say("feed.probe is 0: a row of another program waits up to %s (queue.poll)",
 			r.Config.Queue.Poll)
 	}
 	sources, err := r.ChangeFeeds(ctx)
@@ -38,13 +37,13 @@ func checkFeed(ctx context.Context, r *app.Services) ([]Finding, error) {
 			return append([]Finding{ok("rows of other programs are noticed within milliseconds by the %s; %s",
 				source.Name(), edits(r, source))}, broken...), nil
 		}
-		broken = append(broken, withoutFeed(source, err, c.Mode, looks+"; "+edits(r, nil)))
+		broken = append(broken, withoutFeed(source, err, c.Mode, say("%s; %s", looks, edits(r, nil))))
 	}
 	return broken, nil
 }
 
 // withoutFeed says why a feed does not work, and what is done instead.
-func withoutFeed(source feed.Source, err error, mode, instead string) Finding {
+func withoutFeed(source feed.Source, err error, mode string, instead sentence) Finding {
 	var missing *feed.UnavailableError
 	if !errors.As(err, &missing) {
 		return warn("", "the %s does not work (%v); %s", source.Name(), err, instead)
@@ -58,17 +57,17 @@ func withoutFeed(source feed.Source, err error, mode, instead string) Finding {
 }
 
 // edits says how soon an editor's work is noticed; works is the feed that does.
-func edits(r *app.Services, works feed.Source) string {
+func edits(r *app.Services, works feed.Source) sentence {
 	c := r.Config.Publish
 	content, ok := works.(feed.ContentSource)
 	switch {
 	case !c.Watch:
-		return "edits of the CMS's content are not watched (publish.watch)"
+		return say("edits of the CMS's content are not watched (publish.watch)")
 	case ok && content.SeesContent():
-		return "so are edits of the CMS's content"
+		return say("so are edits of the CMS's content")
 	case c.Probe == 0:
-		return fmt.Sprintf("edits of the CMS's content are looked for every %s", c.Every)
+		return say("edits of the CMS's content are looked for every %s", c.Every)
 	default:
-		return fmt.Sprintf("edits of the CMS's content are looked for every %s by day", c.Probe)
+		return say("edits of the CMS's content are looked for every %s by day", c.Probe)
 	}
 }

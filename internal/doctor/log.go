@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"time"
@@ -74,11 +73,11 @@ func judgeLog(s binlog.Server, c config.Backup) (found []Finding) {
 			s.RowImage))
 	}
 	if least := leastKept(c.LogEvery); s.Keeps > 0 && s.Keeps < least {
-		fix := fmt.Sprintf("raise binlog_expire_logs_seconds (or expire_logs_days) in the server's configuration to "+
-			"%d seconds at least", int64(least/time.Second))
-		found = append(found, warn(fix, "the server removes its binary log after %s, and it is archived every %s "+
+		found = append(found, warn("", "the server removes its binary log after %s, and it is archived every %s "+
 			"(backup.log_every): a service that is away for longer leaves a gap, and nothing later can be restored "+
-			"before the next backup of the database", display.Span(s.Keeps), display.Span(c.LogEvery)))
+			"before the next backup of the database", display.Span(s.Keeps), display.Span(c.LogEvery)).by(
+			"raise binlog_expire_logs_seconds (or expire_logs_days) in the server's configuration to %d seconds at "+
+				"least", int64(least/time.Second)))
 	}
 	if c.Tool != "own" {
 		found = append(found, warn("set backup.tool to own", "backups by mysqldump do not know their position in the "+

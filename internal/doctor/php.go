@@ -24,10 +24,9 @@ func checkPHPPools(ctx context.Context, r *app.Services) ([]Finding, error) {
 	var found []Finding
 	connection := r.Site.Env.String("QUEUE_CONNECTION", c.Connection)
 	if connection != c.Connection {
-		found = append(found, warn("set QUEUE_CONNECTION="+c.Connection+" in the site's .env, and php.connection if "+
-			"it has another name",
-			"PHP's jobs go to the connection %s (QUEUE_CONNECTION), and those of %s are run here",
-			connection, c.Connection))
+		found = append(found, warn("", "PHP's jobs go to the connection %s (QUEUE_CONNECTION), and those of %s are "+
+			"run here", connection, c.Connection).by("set QUEUE_CONNECTION=%s in the site's .env, and "+
+			"php.connection if it has another name", c.Connection))
 	}
 	list, err := phpWorkers(ctx)
 	if err != nil {

@@ -3,7 +3,6 @@ package doctor
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"os"
@@ -46,9 +45,9 @@ func checkQueues(ctx context.Context, r *app.Services) ([]Finding, error) {
 			found = append(found, warn("cmsjobs continue "+q.Queue, "the queue %s is paused; %d {job waits|jobs "+
 				"wait} in it", q.Queue, waiting))
 		case waiting > 0 && q.Workers == 0:
-			found = append(found, warn("start a worker for it: cmsjobs work --queue "+q.Queue,
-				"%d {job waits|jobs wait} in the queue %s for up to %s, and no worker listens to it", waiting, q.Queue,
-				display.Span(q.Oldest)))
+			found = append(found, warn("", "%d {job waits|jobs wait} in the queue %s for up to %s, and no worker "+
+				"listens to it", waiting, q.Queue, display.Span(q.Oldest)).by("start a worker for it: cmsjobs work "+
+				"--queue %s", q.Queue))
 		}
 	}
 	if len(found) == 0 {
@@ -90,9 +89,9 @@ func checkForeign(ctx context.Context, r *app.Services) ([]Finding, error) {
 				"%d waiting jobs have the type %q, which nobody here can run", n, kind))
 	}
 	if foreign > 0 {
-		who := "they are left to php artisan queue:work"
+		who := say("they are left to php artisan queue:work")
 		if r.Config.PHP.Enabled {
-			who = "those in the queues of php.queues are run here"
+			who = say("those in the queues of php.queues are run here")
 		}
 		found = append(found, ok("%d of the newest waiting jobs are PHP's own: %s", foreign, who))
 	}
@@ -167,8 +166,8 @@ func checkFolders(_ context.Context, r *app.Services) ([]Finding, error) {
 		case errors.Is(err, fs.ErrNotExist):
 			found = append(found, warn("make it, or check cms.dir", "there is no folder %s", dir))
 		case err != nil:
-			found = append(found, fail(fmt.Sprintf("run the service as the web server's user (often www-data), or "+
-				"give it the right to write there (this is user %d)", os.Getuid()), "%s is not writable: %v", dir, err))
+			found = append(found, fail("", "%s is not writable: %v", dir, err).by("run the service as the web "+
+				"server's user (often www-data), or give it the right to write there (this is user %d)", os.Getuid()))
 		}
 	}
 	if len(found) == 0 {

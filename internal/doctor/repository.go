@@ -42,16 +42,14 @@ func repositoryStands(s backup.RepositoryState, now time.Time) Finding {
 	if !s.Exists {
 		return ok("there is no repository at %s yet: the next backup makes it", s.Destination)
 	}
-	text := display.Sprintf("the repository at %s has %d {backup|backups}", s.Destination, s.Backups)
-	if s.Verified.IsZero() {
-		text += ", none of them verified yet"
-	} else {
-		text += ", the last one verified " + display.Ago(s.Verified, now)
+	verified, key := say(", none of them verified yet"), say("")
+	if !s.Verified.IsZero() {
+		verified = say(", the last one verified %s", display.Ago(s.Verified, now))
 	}
 	if s.NoKey {
-		text += "; it is encrypted and no identity is here (backup.age_identities), so keep the key safe elsewhere"
+		key = say("; it is encrypted and no identity is here (backup.age_identities), so keep the key safe elsewhere")
 	}
-	return ok("%s", text)
+	return ok("the repository at %s has %d {backup|backups}%s%s", s.Destination, s.Backups, verified, key)
 }
 
 func repositoryProblem(s backup.RepositoryState, p backup.RepositoryProblem, now time.Time) Finding {
@@ -67,10 +65,10 @@ func repositoryProblem(s backup.RepositoryState, p backup.RepositoryProblem, now
 		return warn("cmsjobs backup prune removes it, once no other process uses the repository",
 			"a process that died left a lock in the repository at %s: %s", s.Destination, p.Detail)
 	case backup.RepositoryUnverified:
-		f := warn("cmsjobs backup verify", "%s", display.Sprintf("the files in the repository at %s were last "+
-			"verified %s, and that is due every %s {day|days}", s.Destination, display.Ago(s.Verified, now), p.Detail))
+		f := warn("cmsjobs backup verify", "the files in the repository at %s were last verified %s, and that is due "+
+			"every %s {day|days}", s.Destination, display.Ago(s.Verified, now), p.Detail)
 		if s.Verified.IsZero() {
-			f.What = display.Sprintf("the files in the repository at %s were never verified", s.Destination)
+			f = warn("cmsjobs backup verify", "the files in the repository at %s were never verified", s.Destination)
 		}
 		f.condition = conditions.VerificationOld
 		return f

@@ -15,26 +15,30 @@ var vietnamese []byte
 // What the host's programs and the database say stays as it is.
 type Texts map[string]string
 
-// TextsFor are those of the language that an environment asks for, as it does of every
-// program of a host: by the first of LC_ALL, LC_MESSAGES and LANG that is set.
+// TextsFor are those of the language that an environment asks for.
 func TextsFor(environ []string) (Texts, error) {
+	t := Texts{}
+	if Language(environ) != "vi" {
+		return t, nil
+	}
+	if err := yaml.Unmarshal(vietnamese, &t); err != nil {
+		return nil, fmt.Errorf("reading the Vietnamese texts: %w", err)
+	}
+	return t, nil
+}
+
+// Language is the one that an environment asks every program of a host for: that of the
+// first of LC_ALL, LC_MESSAGES and LANG that is set; "" where none is.
+func Language(environ []string) string {
 	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
 		for _, variable := range environ {
-			value, is := strings.CutPrefix(variable, name+"=")
-			if !is || value == "" {
-				continue
+			if value, is := strings.CutPrefix(variable, name+"="); is && value != "" {
+				language, _, _ := strings.Cut(strings.ReplaceAll(value, ".", "_"), "_")
+				return language
 			}
-			if language, _, _ := strings.Cut(strings.ReplaceAll(value, ".", "_"), "_"); language != "vi" {
-				return Texts{}, nil
-			}
-			t := Texts{}
-			if err := yaml.Unmarshal(vietnamese, &t); err != nil {
-				return nil, fmt.Errorf("reading the Vietnamese texts: %w", err)
-			}
-			return t, nil
 		}
 	}
-	return Texts{}, nil
+	return ""
 }
 
 func (t Texts) form(english string) string {

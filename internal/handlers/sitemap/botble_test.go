@@ -143,6 +143,62 @@ func same(t testing.TB, what string, got, want []string) {
 	}
 }
 
+// What plugins list their items on has no row: the CMS's own sitemap names it, and so does ours, once.
+func TestListPagesOfPluginsAreInTheMap(t *testing.T) {
+	jobstest.EachMySQL(t, testListPagesOfPluginsAreInTheMap)
+}
+
+func testListPagesOfPluginsAreInTheMap(t *testing.T, engine jobstest.Engine) {
+	site := realCMS(t, engine, "database.sql")
+	const root = "https://cms.example"
+	counted := func(file, path string, want int) {
+		t.Helper()
+		got := 0
+		for _, loc := range locs(t, site, file) {
+			if loc == root+path {
+				got++
+			}
+		}
+		if got != want {
+			t.Errorf("%s is %d times in %s, not %d", path, got, file, want)
+		}
+	}
+	plugins := func(list string) {
+		t.Helper()
+		if _, err := site.DB.Exec("UPDATE settings SET value = ? WHERE `key` = 'activated_plugins'", list); err != nil {
+			t.Fatal(err)
+		}
+		if result := write(t, handler(t, site, nil), false); result.Unchanged != "" {
+			t.Errorf("with the plugins %s: %+v", list, result)
+		}
+		checked(t, handler(t, site, nil))
+	}
+	plugins(`["gallery","blog","ecommerce"]`)
+	counted("pages.xml", "/galleries", 1) // a page of the CMS has the address
+	counted("galleries.xml", "/galleries", 0)
+	counted("pages.xml", "/products", 1)
+	if _, err := site.DB.Exec("UPDATE slugs SET `key` = 'pictures' WHERE `key` = 'galleries'"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := site.DB.Exec("INSERT INTO settings (`key`, value) VALUES " +
+		"('permalink-botble-ecommerce-models-product', 'shop/%%year%%')"); err != nil {
+		t.Fatal(err)
+	}
+	plugins(`["gallery","ecommerce","blog"]`)
+	counted("pages.xml", "/pictures", 1)
+	counted("galleries.xml", "/galleries", 1)
+	counted("pages.xml", "/shop/2026", 1)
+	counted("pages.xml", "/products", 0)
+	for _, u := range readURLs(t, site, "galleries.xml") {
+		if u.Loc == root+"/galleries" && (u.Priority != 0.8 || u.ChangeFreq != "weekly" || u.LastMod != nil) {
+			t.Errorf("the list page of galleries is %+v", u)
+		}
+	}
+	plugins(`["blog"]`)
+	counted("galleries.xml", "/galleries", 0)
+	counted("pages.xml", "/shop/2026", 0)
+}
+
 // The lists below were written from the dumps by hand, by the CMS's rules: the
 // homepage is the root without a slash, a page, post or category without a
 // prefix is at /key, tags are at /tag/key, galleries at /galleries/key.

@@ -32,6 +32,7 @@ type group struct {
 	file                string // "blog-posts"
 	priority, frequency string
 	ids                 []string // the only rows that are read; nil: all
+	lists               []string // paths of plugins' list pages, which have no row
 }
 
 // The real CMS's names of files; other models are named as they are.
@@ -67,8 +68,17 @@ func (h *Handler) plan(ctx context.Context) (*plan, error) {
 	if err != nil {
 		return nil, err
 	}
+	pages, err := h.site.ListPages(ctx, p.links)
+	if err != nil {
+		return nil, err
+	}
 	for _, m := range models {
 		g := p.group(m.WithDefaults())
+		for _, page := range pages {
+			if page.Model == m.Name {
+				g.lists = append(g.lists, page.Path)
+			}
+		}
 		if settings.Bool("sitemap_"+strings.ReplaceAll(botbleFile(m.Name), "-", "_")+"_enabled", true) {
 			p.groups = append(p.groups, g)
 		}

@@ -41,7 +41,7 @@ func (h *Handler) fingerprint(ctx context.Context, p *plan) (fingerprint, error)
 		if len(digests) > 0 {
 			current.rows += digests[0].Rows
 		}
-		if err := see([]any{g.model, g.file, g.priority, g.frequency, digests}); err != nil {
+		if err := see([]any{g.model, g.file, g.priority, g.frequency, digests, g.lists}); err != nil {
 			return current, err
 		}
 	}

@@ -12,9 +12,8 @@ import (
 // listed. It ends at see's first error.
 func (h *Handler) stream(ctx context.Context, p *plan, g *group, skip func(*cms.RowError),
 	see func(*entry) error) error {
-	// The site's own address is listed where no page of the CMS has it.
-	if g.model.Name == "pages" && p.links.Homepage == "" && g.ids == nil {
-		if err := see(&entry{loc: p.links.Home(""), priority: "1.0", frequency: "daily"}); err != nil {
+	for _, e := range p.withoutRow(g) {
+		if err := see(&e); err != nil {
 			return err
 		}
 	}
@@ -54,4 +53,36 @@ func longest(list []entry) int {
 		n = max(n, len(list[i].loc))
 	}
 	return n
+}
+
+// withoutRow are the entries of a group that no row has: the site's own address where no page
+// of the CMS has it, and the list pages of plugins, one in each language.
+func (p *plan) withoutRow(g *group) (list []entry) {
+	if g.ids != nil {
+		return nil
+	}
+	if g.model.Name == "pages" && p.links.Homepage == "" {
+		list = append(list, entry{loc: p.links.Home(""), priority: "1.0", frequency: "daily"})
+	}
+	languages := []cms.Language{{}}
+	if len(p.links.Languages) > 1 {
+		languages = p.links.Languages
+	}
+	for _, path := range g.lists {
+		var set []alternate
+		begin := len(list)
+		for _, l := range languages {
+			loc := p.links.Home(l.Code) + "/" + cms.EscapePath(path)
+			list = append(list, entry{loc: loc, priority: "0.8", frequency: "weekly"})
+			set = append(set, alternate{hreflang(l.Code), loc})
+		}
+		if !p.options.Alternates || len(languages) == 1 {
+			continue
+		}
+		set = append(set, alternate{"x-default", list[begin].loc})
+		for i := begin; i < len(list); i++ {
+			list[i].alternates = set
+		}
+	}
+	return list
 }

@@ -6,10 +6,21 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 //go:embed *.html *.yaml
 var files embed.FS
+
+// Texts are those of the pages in a language by key, the titles and remedies of conditions
+// among them ("condition.no_worker", "condition.no_worker.fix").
+func Texts(language string) (map[string]string, error) {
+	catalog, err := locale.Load(files)
+	if err != nil {
+		return nil, err
+	}
+	return catalog.Pages(language), nil
+}
 
 // Feature describes the feature.
 func Feature(p Ports) web.Feature {
