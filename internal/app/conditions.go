@@ -176,7 +176,7 @@ func (r *Services) conditionChanged(ctx context.Context, c conditions.Change) er
 	if c.Unattended && !r.Config.Notify.Silent() && r.Handlers.notify != nil {
 		next = next[:len(next)-1]
 		err = r.Handlers.notify.Direct(ctx, notice)
-		_, inline := jobpages.NewInline(r.Registry, r.Now).Do(ctx, notify.Condition(notice, true))
+		_, inline := jobpages.NewInline(r.Registry, r.Now, r.recordAtOnce).Do(ctx, notify.Condition(notice, true))
 		err = errors.Join(err, inline)
 	}
 	if len(next) == 0 {

@@ -21,6 +21,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/webhook"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
@@ -62,7 +63,7 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	}
 	r.showConditions(&ports.Service, cache)
 	if !r.Config.Queue.Enabled {
-		ports.Inline = orderedExecutor{r, jobpages.NewInline(r.Registry, r.Now)}
+		ports.Inline = r.Inline()
 	}
 	set := web.Config{
 		Enqueuer: httpEnqueuer{r}, Registry: r.Registry, Ledger: r.History, History: r.History, Gate: gate,
@@ -81,6 +82,26 @@ func (r *Services) WebServer(collector *analytics.Collector) (*web.Server, error
 	}
 	return web.New(set)
 }
+
+// Inline runs jobs at once, where they are disabled, and keeps their runs.
+func (r *Services) Inline() jobpages.InlineExecutor {
+	return orderedExecutor{r, jobpages.NewInline(r.Registry, r.Now, r.recordAtOnce)}
+}
+
+// recordAtOnce writes the run of a job that had no row. The job is done, whether or not
+// the database takes its run.
+func (r *Services) recordAtOnce(ctx context.Context, n jobs.Spec, end jobs.Settlement) {
+	ctx, cancel := context.WithTimeout(ctx, recordTime)
+	defer cancel()
+	end.Error = redact.Text(end.Error)
+	if err := r.Store.RecordAtOnce(ctx, n, end); err != nil {
+		r.Log.Warn("the run of a job that was run at once could not be written", "event", "job.not_recorded",
+			"type", n.Type, "job", n.UUID, "error", err)
+	}
+}
+
+// recordTime bounds how long the run of such a job may take to be written.
+const recordTime = 10 * time.Second
 
 // orderedExecutor writes the orders of internal jobs before it runs them.
 type orderedExecutor struct {

@@ -250,7 +250,11 @@ func TestDisabledJobsRunAtOnce(t *testing.T) {
 	want(t, call(t, []string{"JOBS_ENABLED=false"}, dsn, "enqueue", "cmsjobs.probe"), 0, "Ran cmsjobs.probe at once",
 		`{"attempt":1}`)
 	want(t, call(t, []string{"JOBS_ENABLED=false"}, dsn, "enqueue", "cmsjobs.probe", `{"fail":"no"}`), exitFault, "no")
-	want(t, call(t, nil, dsn, "jobs", "list"), 0, "No jobs.")
+	// Both have left a run, and the failed one can be retried.
+	want(t, call(t, nil, dsn, "jobs", "list"), 0, "completed", "failed")
+	want(t, call(t, nil, dsn, "failed", "list"), 0, "cmsjobs.probe", "no")
+	want(t, call(t, []string{"JOBS_ENABLED=false"}, dsn, "enqueue", "cmsjobs.probe", "--delay", "1h"), exitUsage,
+		"none can wait")
 }
 
 func TestConfigShowSaysWhereValuesComeFrom(t *testing.T) {

@@ -162,30 +162,17 @@ func (a *commandLine) receipt(n jobs.Spec, r jobs.Receipt) error {
 	return err
 }
 
-// inline runs a job at once: nothing is stored, nothing is repeated.
+// inline runs a job at once. Its run is kept; it is not repeated.
 func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry, n jobs.Spec) error {
 	if entry.Run == nil {
 		return app.Usagef("jobs are disabled, so %s would run here, but this program does not know it", n.Type)
 	}
-	given, err := r.Orders.Give(c.Context(), r.Registry, n)
+	if n.Delay > 0 || n.RunAt.After(a.Now()) {
+		return app.Usagef("jobs are disabled, so they run at once: none can wait")
+	}
+	result, err := r.Inline().Do(c.Context(), n)
 	if err != nil {
 		return err
-	}
-	n = given[0]
-	run := jobs.NewRun(a.Now)
-	err = entry.Run(jobs.WithRun(c.Context(), run), jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: "inline",
-		Data:     n.Data,
-		Metadata: json.RawMessage("{}"), Attempt: 1, MaxAttempts: 1, Timeout: entry.Policy.Timeout, RunAt: a.Now(),
-		EnqueuedAt: a.Now()})
-	result, followUps := run.Result()
-	if err != nil {
-		return err
-	}
-	for _, next := range followUps {
-		nextEntry, _ := r.Registry.Lookup(next.Type)
-		if err := a.inline(c, r, nextEntry, next); err != nil {
-			return fmt.Errorf("the job that follows %s: %w", n.Type, err)
-		}
 	}
 	if a.global.json {
 		return a.printJSON(map[string]any{"type": entry.Type, "inline": true, "result": result})

@@ -107,6 +107,16 @@ func TestDisabledJobsRunWhileTheCallerWaits(t *testing.T) {
 		t.Errorf("%+v %+v", well, ill)
 	}
 	s.ask(409, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cmsjobs.probe"}]}`, admin, nil)
+	s.ask(422, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe","delay":60}`, admin, nil)
+	var runs struct{ Items []struct{ Status, Worker string } }
+	s.ask(200, "GET", "/api/v1/jobs?type=cmsjobs.probe", "", admin, &runs)
+	ends := map[string]string{}
+	for _, run := range runs.Items {
+		ends[run.Status] = run.Worker
+	}
+	if len(runs.Items) != 2 || ends["completed"] != "at once" || ends["failed"] != "at once" {
+		t.Errorf("their runs: %+v", runs.Items)
+	}
 	var list struct{ Items []any }
 	if s.ask(200, "GET", "/api/v1/jobs?status=queued", "", admin, &list); len(list.Items) != 0 {
 		t.Errorf("jobs wait for a worker that never comes: %v", list.Items)

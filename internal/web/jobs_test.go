@@ -1,9 +1,11 @@
 package web_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -239,8 +241,11 @@ func TestSecretsInPayloadsAreMasked(t *testing.T) {
 
 func TestDisabledJobsRunAtOnce(t *testing.T) {
 	var doer jobpages.InlineExecutor
+	var ended []string
 	s := newSite(t, jobstest.SQLite, func(c *config) {
-		doer = jobpages.NewInline(c.Registry, time.Now)
+		doer = jobpages.NewInline(c.Registry, time.Now, func(_ context.Context, n jobs.Spec, end jobs.Settlement) {
+			ended = append(ended, fmt.Sprint(n.Type, " ", end.Outcome))
+		})
 		c.Inline = doer
 	})
 	var got ops.Enqueued
@@ -252,6 +257,10 @@ func TestDisabledJobsRunAtOnce(t *testing.T) {
 		200).into(t, &got)
 	if got.Status != "failed" || !strings.Contains(got.Error, "550") {
 		t.Errorf("%+v", got)
+	}
+	s.admin("POST", "/api/v1/jobs", `{"type":"mail.send","payload":{"to":"a@b.example"},"delay":60}`).want(t, 422)
+	if !slices.Equal(ended, []string{"mail.send completed", "mail.send failed"}) {
+		t.Errorf("what was written of them: %v", ended)
 	}
 	var rows int
 	if err := s.db.Get(&rows, "SELECT COUNT(*) FROM jobs"); err != nil || rows != 0 {

@@ -187,7 +187,8 @@ func testListPagesOfPluginsAreInTheMap(t *testing.T, engine jobstest.Engine) {
 	plugins(`["gallery","ecommerce","blog"]`)
 	counted("pages.xml", "/pictures", 1)
 	counted("galleries.xml", "/galleries", 1)
-	counted("pages.xml", "/shop/2026", 1)
+	year := time.Now().Format("/shop/2006")
+	counted("pages.xml", year, 1)
 	counted("pages.xml", "/products", 0)
 	for _, u := range readURLs(t, site, "galleries.xml") {
 		if u.Loc == root+"/galleries" && (u.Priority != 0.8 || u.ChangeFreq != "weekly" || u.LastMod != nil) {
@@ -196,7 +197,7 @@ func testListPagesOfPluginsAreInTheMap(t *testing.T, engine jobstest.Engine) {
 	}
 	plugins(`["blog"]`)
 	counted("galleries.xml", "/galleries", 0)
-	counted("pages.xml", "/shop/2026", 0)
+	counted("pages.xml", year, 0)
 }
 
 // The lists below were written from the dumps by hand, by the CMS's rules: the

@@ -11,6 +11,32 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
+// RecordAtOnce writes what became of a job that had no row, as it was run at once: its run,
+// its lines, and a row of failed_jobs where it failed. n is the job as it was to be
+// enqueued.
+func (s *Store) RecordAtOnce(ctx context.Context, n jobs.Spec, end jobs.Settlement) error {
+	prepared, err := s.prepare([]jobs.Spec{n}) // its fields are encrypted as those of a row
+	if err != nil {
+		return err
+	}
+	payload, err := jobs.EncodePayload(prepared[0])
+	if err != nil {
+		return err
+	}
+	end.Claimed.Payload, end.Claimed.Job.Data = payload, prepared[0].Data
+	end.Claimed.Lease = jobs.Lease{Token: tables.NewToken(end.Worker), Attempt: end.Claimed.Job.Attempt}
+	ends := []pendingSettlement{{Settlement: &end}}
+	return s.tables.InTx(ctx, "writing the run of "+n.Type, func(t tables.Transaction) error {
+		if err := s.moveToFailed(ctx, t, ends); err != nil {
+			return err
+		}
+		if err := s.recordRuns(ctx, t.Own, ends); err != nil {
+			return err
+		}
+		return s.storeLines(ctx, t.Own, ends)
+	})
+}
+
 // recordRuns writes one row of history for each run and for each duplicate.
 func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettlement) error {
 	lines := make([]tables.RunRow, 0, len(ends))

@@ -364,6 +364,10 @@ func (h handlers) enqueued(req *web.Request, n jobs.Spec, r jobs.Receipt) ops.En
 // executeInline is for disabled jobs: the handler runs while the caller waits.
 func (h handlers) executeInline(req *web.Request, n jobs.Spec) (int, ops.Enqueued, error) {
 	now := req.Now().UTC()
+	if n.Delay > 0 || n.RunAt.After(now) {
+		return 0, ops.Enqueued{}, web.RefuseField(http.StatusUnprocessableEntity, "run_at",
+			"Jobs are disabled, so they run at once: none can wait.")
+	}
 	n.UUID = cmp.Or(n.UUID, uuid.NewString())
 	answer := ops.Enqueued{ID: n.UUID, Type: n.Type, Status: string(jobs.StatusCompleted), RunAt: now, EnqueuedAt: now}
 	req.Audit(n.UUID, n.Type+" at once")

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -15,12 +16,20 @@ import (
 type inlineExecutor struct {
 	registry *jobs.Registry
 	now      func() time.Time
+	record   func(context.Context, jobs.Spec, jobs.Settlement)
 }
 
-// NewInline returns a Doer for an installation without workers. It is best
-// effort: one attempt, no queue, no history. What a job enqueues to follow it
-// runs right after it, and its errors are the job's.
-func NewInline(r *jobs.Registry, now func() time.Time) InlineExecutor { return inlineExecutor{r, now} }
+// NewInline returns the executor of an installation without workers. It is best
+// effort: one attempt, and no queue. What a job enqueues to follow it runs right after
+// it, and its errors are the job's. record writes down what became of each job; the queue's
+// store does, with [queue.Store.RecordAtOnce].
+func NewInline(r *jobs.Registry, now func() time.Time,
+	record func(context.Context, jobs.Spec, jobs.Settlement)) InlineExecutor {
+	return inlineExecutor{r, now, record}
+}
+
+// atOnce is the worker of jobs that had none.
+const atOnce = "at once"
 
 // maxFollowUps ends jobs that follow each other without end.
 const maxFollowUps = 100
@@ -45,26 +54,36 @@ func (i inlineExecutor) Do(ctx context.Context, n jobs.Spec) (json.RawMessage, e
 	return first, nil
 }
 
+// one runs a job and writes down what became of it.
 func (i inlineExecutor) one(ctx context.Context, n jobs.Spec) (result json.RawMessage, next []jobs.Spec, err error) {
 	entry, known := i.registry.Lookup(n.Type)
-	if !known {
+	if !known || entry.Run == nil {
 		return nil, nil, fmt.Errorf("no handler is registered for %q", n.Type)
 	}
+	n.UUID, n.Queue = cmp.Or(n.UUID, uuid.NewString()), cmp.Or(n.Queue, entry.Queue)
+	run, began := jobs.NewRun(i.now), i.now()
+	job := jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: n.Queue, Data: n.Data, Metadata: n.Metadata, Attempt: 1,
+		MaxAttempts: 1, Priority: n.Priority, RunAt: began, EnqueuedAt: began}
+	err = guarded(jobs.WithRun(ctx, run), entry, job)
+	result, next = run.Result()
+	_, lines := run.Snapshot()
+	end := jobs.Settlement{Claimed: jobs.Claimed{Job: job}, Outcome: jobs.Completed, Result: result, Lines: lines,
+		Worker: atOnce, Started: began, Duration: i.now().Sub(began)}
+	if err != nil {
+		end.Outcome, end.Error = jobs.Failed, err.Error()
+	}
+	i.record(context.WithoutCancel(ctx), n, end) // also where the caller left
+	return result, next, err
+}
+
+// guarded runs a handler within its type's time; a panic is an error.
+func guarded(ctx context.Context, entry jobs.Entry, job jobs.Job) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = fmt.Errorf("the handler of %s panicked: %v", n.Type, r)
+			err = fmt.Errorf("the handler of %s panicked: %v", job.Type, r)
 		}
 	}()
-	run := jobs.NewRun(i.now)
-	ctx, cancel := context.WithTimeoutCause(jobs.WithRun(ctx, run), entry.Policy.Timeout, jobs.ErrTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, entry.Policy.Timeout, jobs.ErrTimeout)
 	defer cancel()
-	now := i.now()
-	job := jobs.Job{UUID: n.UUID, Type: entry.Type, Queue: n.Queue, Data: n.Data, Metadata: n.Metadata, Attempt: 1,
-		MaxAttempts: 1, Priority: n.Priority, RunAt: now, EnqueuedAt: now}
-	if job.UUID == "" {
-		job.UUID = uuid.NewString()
-	}
-	err = entry.Run(ctx, job)
-	result, next = run.Result()
-	return result, next, err
+	return entry.Run(ctx, job)
 }

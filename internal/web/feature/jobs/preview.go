@@ -25,7 +25,7 @@ const maxPreviewed = 10
 func dryRunPreview(req *web.Request, jobType string, payload json.RawMessage) (facts []web.Fact, whole bool) {
 	ctx, cancel := context.WithTimeout(req.Ctx(), previewTime)
 	defer cancel()
-	dry := inlineExecutor{req.Registry(), req.Now}
+	dry := inlineExecutor{req.Registry(), req.Now, func(context.Context, jobs.Spec, jobs.Settlement) {}}
 	queue := []jobs.Spec{{Type: jobType, Data: payload}}
 	counts := map[string]int64{}
 	for asked := 0; len(queue) > 0 && asked < maxPreviewed; asked++ {
