@@ -138,7 +138,8 @@ func filterFlags(c *cobra.Command, f *ops.Filter, withStatus bool) {
 	c.Flags().StringSliceVar(&f.Type, "type", nil, "types")
 	c.Flags().StringSliceVar(&f.Queue, "queue", nil, "queues")
 	c.Flags().StringSliceVar(&f.Worker, "worker", nil, "workers that ran or run them: names, or their hosts")
-	c.Flags().StringArrayVar(&f.Tag, "tag", nil, "tags of PHP's jobs, each with a flag, for example App\\Models\\Order:1041")
+	c.Flags().StringArrayVar(&f.Tag, "tag", nil,
+		"tags of PHP's jobs, each with a flag, for example App\\Models\\Order:1041")
 	c.Flags().StringVar(&f.Text, "text", "", "text in the payload or the error")
 	c.Flags().StringVar(&f.Cause, "cause", "", "fingerprint of a failure (failed groups)")
 	c.Flags().StringVar(&f.Since, "since", "", "not before: a time, or so long ago (2h, 3d)")

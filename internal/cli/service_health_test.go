@@ -108,7 +108,9 @@ func TestDisabledJobsRunWhileTheCallerWaits(t *testing.T) {
 	}
 	s.ask(409, "POST", "/api/v1/jobs/batch", `{"jobs":[{"type":"cmsjobs.probe"}]}`, admin, nil)
 	s.ask(422, "POST", "/api/v1/jobs", `{"type":"cmsjobs.probe","delay":60}`, admin, nil)
-	var runs struct{ Items []struct{ Status, Worker string } }
+	var runs struct {
+		Items []struct{ Status, Worker string }
+	}
 	s.ask(200, "GET", "/api/v1/jobs?type=cmsjobs.probe", "", admin, &runs)
 	ends := map[string]string{}
 	for _, run := range runs.Items {

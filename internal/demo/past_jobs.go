@@ -102,7 +102,8 @@ func (p *past) ofEditors() (runs []pastRun) {
 		}
 		for range some(6) {
 			runs = append(runs, p.done(p.byDay(day), webhook.Deliver.New(webhook.DeliverPayload{}), 90*time.Millisecond,
-				webhook.Result{Status: 200, Answer: "received", DurationMS: p.about(80 * time.Millisecond).Milliseconds()}))
+				webhook.Result{Status: 200, Answer: "received",
+					DurationMS: p.about(80 * time.Millisecond).Milliseconds()}))
 		}
 	}
 	return runs
