@@ -85,7 +85,7 @@ func All(p Ports) []web.Feature {
 		jobs.Feature(jobs.Ports{Mutator: p.Mutator, Workers: p.Workers, Breakers: p.Breakers, Inline: p.Inline,
 			Refresh: p.Refresh, DefaultQueue: p.DefaultQueue, PHPQueues: p.PHPQueues, Silenced: p.Silenced,
 			NoPriorities: p.NoPriorities,
-			Queues: p.Known, Saved: p.Saved, Restorable: p.Restorable}),
+			Queues:       p.Known, Saved: p.Saved, Restorable: p.Restorable}),
 		batches.Feature(p.Batches),
 		queues.Feature(p.Control),
 		remote.Feature(p.Remote),
