@@ -16,11 +16,12 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 )
 
 // Binlog reads the binary log of a MariaDB or MySQL server, as a replica does: it
-// sees every program's inserts, on whatever host. It reads which table rows are for, and
-// of the content's their ids. It always begins at the log's end and keeps no
+// sees every program's inserts, on whatever host. It reads which table rows are for, of
+// the content's their ids, and a job that comes alone. It always begins at the log's end and keeps no
 // position: a look for new rows after each start finds what came before.
 type Binlog struct {
 	// DSN names the server and an account that may read its log.
@@ -81,7 +82,7 @@ func (b *Binlog) config(ctx context.Context, c *mysql.Config, server *binlogServ
 		FillZeroLogPos:                 true, // MariaDB 11.4 leaves the positions of a transaction's events out
 		TableMapOptionalMetaDecodeFunc: noMetadata,
 		RowsEventDecodeFunc:            b.headers,
-		SynchronousEventHandler:        &binlogHandler{b, report},
+		SynchronousEventHandler:        &binlogHandler{b, report, server.columns},
 		Dialer: func(dialing context.Context, network, address string) (net.Conn, error) {
 			if ctx.Err() != nil { // closing needs no connection
 				return nil, ctx.Err()
@@ -98,10 +99,10 @@ func (b *Binlog) config(ctx context.Context, c *mysql.Config, server *binlogServ
 }
 
 // headers reads of an event which table its rows are for, and the rows only where the
-// table is one of the content: rows of jobs may be long and many.
+// table is one of the content, or they are few and short: rows of jobs may be long and many.
 func (b *Binlog) headers(e *replication.RowsEvent, data []byte) error {
 	position, err := e.DecodeHeader(data)
-	if err != nil || b.content(e) == "" {
+	if err != nil || b.content(e) == "" && !(b.isJob(e) && len(data) <= wake.Longest) {
 		return err
 	}
 	if e.DecodeData(position, data) != nil { // which rows changed is good to know, not needed
@@ -122,14 +123,26 @@ func (b *Binlog) content(e *replication.RowsEvent) string {
 	return b.Content[i]
 }
 
+// isJob says that the event inserts into the jobs table.
+func (b *Binlog) isJob(e *replication.RowsEvent) bool {
+	return e.Table != nil && strings.EqualFold(string(e.Table.Schema), b.Schema) &&
+		strings.EqualFold(string(e.Table.Table), b.Table) && e.Type() == replication.EnumRowsEventTypeInsert
+}
+
 // rows names the rows of an event by their first column, which is the id in each table
-// that Laravel's migrations make.
-func (b *Binlog) rows(e *replication.BinlogEvent) (rows []Row) {
+// that Laravel's migrations make; a job by what it is.
+func (h *binlogHandler) rows(e *replication.BinlogEvent) (rows []Row) {
 	event, ok := e.Event.(*replication.RowsEvent)
 	if !ok {
 		return nil
 	}
-	table := b.content(event)
+	if h.isJob(event) {
+		if job, ok := jobIn(event, h.columns); ok {
+			return []Row{{Job: job}}
+		}
+		return nil
+	}
+	table := h.content(event)
 	for _, values := range event.Rows {
 		if len(values) == 0 || len(rows) == mostRows {
 			break
@@ -147,7 +160,8 @@ func noMetadata([]byte) error { return nil }
 // binlogHandler reports what concerns the jobs table.
 type binlogHandler struct {
 	*Binlog
-	report Told
+	report  Told
+	columns map[string]int // of the jobs table: where they are; empty where that is not known
 }
 
 // SeesContent implements ContentSource.
@@ -172,11 +186,10 @@ func (b *Binlog) concerns(e *replication.BinlogEvent) Report {
 		if event.Table == nil || !strings.EqualFold(string(event.Table.Schema), b.Schema) {
 			return Alive
 		}
-		if strings.EqualFold(string(event.Table.Table), b.Table) {
-			if event.Type() == replication.EnumRowsEventTypeInsert {
-				return Inserted
-			}
-		} else if b.content(event) != "" {
+		if b.isJob(event) {
+			return Inserted
+		}
+		if b.content(event) != "" {
 			return Edited
 		}
 	case *replication.QueryEvent: // binlog_format is STATEMENT or MIXED

@@ -18,6 +18,7 @@ import (
 type binlogServer struct {
 	version, account string
 	format           string
+	columns          map[string]int // of the jobs table
 	end              binlog.Position
 }
 
@@ -82,6 +83,9 @@ func (b *Binlog) examine(ctx context.Context) (*binlogServer, error) {
 		return nil, fmt.Errorf("reading where the binary log ends: %w", err)
 	}
 	s.end.Pos = uint32(position)
+	if s.columns, err = b.columnsOf(ctx, db); err != nil {
+		return nil, database.Explain("reading the columns of the jobs table", err)
+	}
 	return s, b.logged(row)
 }
 

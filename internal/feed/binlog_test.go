@@ -36,6 +36,10 @@ func TestEventsWithoutPositions(t *testing.T) {
 		{"a row of posts", "d538036b1701000000280000000194000000003f000000000001000203fc010000000178db3aa1ce", Edited},
 	}
 	b := &Binlog{Schema: "site", Table: "jobs", Content: []string{"posts"}}
+	columns := map[string]int{"id": 0, "queue": 1, "payload": 2, "attempts": 3, "reserved_at": 4, "available_at": 5,
+		"created_at": 6}
+	named := map[Report][]Row{Edited: {{Table: "posts", ID: "1"}},
+		Inserted: {{Job: "default\n" + `{"available_at":0,"created_at":0,"id":1,"payload":"{}"}`}}}
 	for _, positions := range []bool{true, false} {
 		parser := replication.NewBinlogParser()
 		parser.SetFlavor(mysql.MariaDBFlavor)
@@ -58,12 +62,11 @@ func TestEventsWithoutPositions(t *testing.T) {
 			}
 			var got Report
 			var rows []Row
-			handler := &binlogHandler{b, func(r Report, named ...Row) { got, rows = r, named }}
+			handler := &binlogHandler{b, func(r Report, named ...Row) { got, rows = r, named }, columns}
 			if err := handler.HandleEvent(event); err != nil || got != e.want {
 				t.Errorf("%s, positions %t: report %d, want %d; %v", e.name, positions, got, e.want, err)
 			}
-			edited := e.want == Edited
-			if edited != slices.Equal(rows, []Row{{Table: "posts", ID: "1"}}) || !edited && len(rows) > 0 {
+			if !slices.Equal(rows, named[e.want]) {
 				t.Errorf("%s, positions %t: rows %v", e.name, positions, rows)
 			}
 		}

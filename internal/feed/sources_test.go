@@ -112,12 +112,39 @@ func newReplicated(t *testing.T, engine jobstest.Engine) *replicated {
 func TestBinlog(t *testing.T) {
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
 		r := newReplicated(t, engine)
+		t.Run("rows of jobs", r.jobs)
 		t.Run("formats", r.formats)
 		t.Run("rights", r.rights)
 		t.Run("two readers", r.two)
 		t.Run("revoked", r.revoked)
 		t.Run("purged and restarted", r.purged)
 	})
+}
+
+// A job that comes alone is named by its row, as the table has it; PHP's, delayed ones and
+// many together are not.
+func (r *replicated) jobs(t *testing.T) {
+	sent := &recorded{r.log, make(chan Row, 10)}
+	h := listen(t, sent)
+	const insert = "INSERT INTO jobs (queue, payload, attempts, available_at, created_at) VALUES "
+	now := time.Now().Unix()
+	for _, payload := range []string{`{"type":"mail.send","data":{"to":"é\u00e9 <a@b.example>"}}`, "", "no JSON"} {
+		r.Database.MustExec(insert+"('mail', ?, 0, ?, ?)", payload, now, now)
+		h.says(t, Inserted, payload)
+		r.hasRow(t, sent.rows, payload)
+	}
+	for why, row := range map[string]string{
+		"a delayed one": fmt.Sprintf("('mail', '{}', 0, %d, %d)", now+60, now),
+		"PHP's":         fmt.Sprintf(`('mail', '{"job":"Illuminate\\\\Queue"}', 0, %d, %d)`, now, now),
+		"two":           fmt.Sprintf("('mail', '{}', 0, %[1]d, %[1]d), ('mail', '{}', 0, %[1]d, %[1]d)", now),
+		"a long one":    fmt.Sprintf("('mail', '%s', 0, %[2]d, %[2]d)", strings.Repeat("x", 9000), now),
+	} {
+		r.Database.MustExec(insert + row)
+		h.says(t, Inserted, why)
+		if len(sent.rows) > 0 {
+			t.Errorf("%s is named by its row: %.200s", why, <-sent.rows)
+		}
+	}
 }
 
 // Inserts are seen in every format of the log, those into other tables are not.

@@ -154,8 +154,9 @@ func (w *Watcher) heed(h hint) (wait time.Duration, looks bool) {
 		return 0, false
 	}
 	wait = max(0, w.paid.Add(-burst*gap).Sub(w.o.Now()))
-	if wait == 0 && h.Report == Inserted && h.by.partial {
-		w.o.Wake(h.job) // PHP tells after its commit
+	// PHP tells after its commit, and who claims a row that the log has waits for it.
+	if wait == 0 && h.Report == Inserted && (h.by.partial || h.job != "") {
+		w.o.Wake(h.job)
 		w.early, wait = true, behindClaim
 	}
 	return wait, true

@@ -373,6 +373,9 @@ func TestACommittedInsertWakesBeforeItsLook(t *testing.T) {
 		t.Errorf("in a flood the next look comes after %v", wait)
 	}
 	s.quiet(t, "in a flood")
+	w = New(o)
+	w.heed(hint{Inserted, w.sources[0], "default\n{}"})
+	s.woke(t, "default\n{}") // who claims the row that the log has waits for its commit
 }
 
 // A flood of hints makes a bounded number of looks.
