@@ -10,10 +10,10 @@ import (
 )
 
 // The Laravel package sends the row that it inserted with its news, and the binary log has
-// it. A process that found
-// the queue empty, and the table to end right before this row, has read all that comes
-// before it. So it claims the row unread, on the condition that the table has it as it was
-// sent: a job costs one commit, and a false row nothing but a look in vain.
+// it. A process that found the queue empty, and the table to end right before this row, has
+// read all that comes before it. So it claims the row unread, on the condition that the
+// table has it as it was sent: a job costs one commit, and a false row nothing but a look
+// in vain.
 
 // maxSent bounds how many rows are kept that were sent.
 const maxSent = 16
