@@ -16,7 +16,6 @@ import (
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 )
 
 // Binlog reads the binary log of a MariaDB or MySQL server, as a replica does: it
@@ -102,7 +101,7 @@ func (b *Binlog) config(ctx context.Context, c *mysql.Config, server *binlogServ
 // table is one of the content, or they are few and short: rows of jobs may be long and many.
 func (b *Binlog) headers(e *replication.RowsEvent, data []byte) error {
 	position, err := e.DecodeHeader(data)
-	if err != nil || b.content(e) == "" && !(b.isJob(e) && len(data) <= wake.Longest) {
+	if err != nil || b.content(e) == "" && !(b.isJob(e) && len(data) <= knockBytes) {
 		return err
 	}
 	if e.DecodeData(position, data) != nil { // which rows changed is good to know, not needed

@@ -9,7 +9,6 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
-	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 )
 
 // columnsOf are the columns of the jobs table by their names in lower case, from 0: the log
@@ -48,7 +47,7 @@ func jobIn(e *replication.RowsEvent, columns map[string]int) (job string, ok boo
 		return "", false
 	}
 	row, err := json.Marshal(map[string]any{"id": id, "payload": payload, "available_at": due, "created_at": created})
-	if err != nil || len(row)+len(queue) > wake.Longest-2 {
+	if err != nil || len(row)+len(queue) > knockBytes-2 {
 		return "", false
 	}
 	return queue + "\n" + string(row), true

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/cmsjobs/cmsjobs/internal/jobs/wake"
 )
 
 // Knock listens on a Unix socket in the CMS's folder, where the Laravel package
@@ -25,7 +24,7 @@ type Knock struct {
 // where the socket lies among those of the workers, it gets the wake-ups that it causes.
 const (
 	knockPath    = 104
-	knockBytes   = wake.Longest
+	knockBytes   = 8 << 10 // what the calls to workers take (wake.Longest)
 	knockJobs    = "jobs"
 	knockContent = "content"
 )

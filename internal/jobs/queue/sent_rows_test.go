@@ -181,7 +181,7 @@ func (f *fixture) claimsWhatIsThere(t *testing.T, send func(f *fixture, id, due 
 	}
 }
 
-// PHP's rows are PHP's, whoever sends them; and where the database's clock is not what it
+// PHP's rows are PHP's, also if they are sent; and where the database's clock is not what it
 // was taken to be, a lease would be none.
 func TestARowOfPHPOrOfAnotherTimeIsNotClaimedUnread(t *testing.T) {
 	stockTables(t, func(t *testing.T, f *fixture) {
