@@ -8,7 +8,6 @@ import (
 	"os"
 	"strings"
 	"time"
-
 )
 
 // Knock listens on a Unix socket in the CMS's folder, where the Laravel package
