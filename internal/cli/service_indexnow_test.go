@@ -82,7 +82,7 @@ func TestTheSitemapPageTellsWhatSearchEnginesWereTold(t *testing.T) {
 		note   string
 	}{{0, true, false, "403"}, {0, false, false, "nothing changed since"}, {202, false, true, ""},
 		{0, false, false, "indexnow_enabled is off"}}
-	if len(seen.Submissions) != len(want) {
+	if len(seen.Submissions) < len(want) { // behind them are those of the sample site's past
 		t.Fatalf("%+v", seen.Submissions)
 	}
 	for i, w := range want {
