@@ -40,7 +40,7 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 			"--set", "analytics.weekly=true", "--set", "analytics.weekly_to=boss@demo.example"}, args...)...)
 	}
 
-	start := time.Now().UTC().AddDate(0, 0, -42) // before the sample site has visits
+	start := time.Now().UTC().AddDate(0, 0, -42)             // before the sample site has visits
 	start = start.AddDate(0, 0, -(int(start.Weekday())+6)%7) // a Monday
 	var log strings.Builder
 	for day := range 7 {

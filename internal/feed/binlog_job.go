@@ -16,8 +16,8 @@ import (
 // a wrong place costs a look, no more.
 func (b *Binlog) columnsOf(ctx context.Context, db *sqlx.DB) (map[string]int, error) {
 	var names []string
-	if err := db.SelectContext(ctx, &names, "SELECT COLUMN_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? "+
-		"AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION", b.Schema, b.Table); err != nil {
+	if err := db.SelectContext(ctx, &names, "SELECT COLUMN_NAME FROM information_schema.COLUMNS "+
+		"WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION", b.Schema, b.Table); err != nil {
 		return nil, err
 	}
 	columns := make(map[string]int, len(names))
