@@ -73,15 +73,15 @@ func TestTheTableKeepsWhatIsKnown(t *testing.T) {
 	for _, g := range guards[1:] {
 		first.note(trialResult{guard: g, outcome: held}, day)
 	}
-	first["| P1 | one that is no more, `x.go` | `TestX` "] = held.on("2026-01-02")
+	first["| P1 | one that is gone since, `x.go` | `TestX` "] = held.on("2026-01-02")
 	second := read(first.report())
 	second.note(trialResult{guard: guards[1], outcome: missing}, day.AddDate(0, 0, 1))
 	text := second.report()
 	for want, n := range map[string]int{
-		guards[0].row() + "not yet run |  |":          1,
-		guards[1].row() + "**passes** | 2026-01-03 |": 1,
-		"fails | 2026-01-02 |":                        len(guards) - 2,
-		"no more":                                     0,
+		guards[0].row() + "not yet run |  |":                            1,
+		guards[1].row() + "**passes** | 2026-01-03 |":                   1,
+		"fails | 2026-01-02 |":                                          len(guards) - 2,
+		"gone since":                                                    0,
 		fmt.Sprintf("guards, %d held, 1 not yet run.\n", len(guards)-2): 1,
 	} {
 		if got := strings.Count(text, want); got != n {

@@ -36,6 +36,13 @@ func newSite(t *testing.T, pages map[string]string) *site {
 	return s
 }
 
+// times is how often a page was asked for.
+func (s *site) times(what string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.asked[what]
+}
+
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	s.asked[r.Method+" "+r.URL.RequestURI()]++
@@ -124,8 +131,8 @@ func TestLinksThatLeadNowhereAreNamed(t *testing.T) {
 	}
 	for what, n := range map[string]int{"GET /news": 1, "HEAD /site.css": 1, "GET /site.css": 0, "GET /there.jpg": 1,
 		"GET /not-asked": 0, "HEAD /not-asked": 0} {
-		if s.asked[what] != n {
-			t.Errorf("%s was asked for %d times, not %d", what, s.asked[what], n)
+		if s.times(what) != n {
+			t.Errorf("%s was asked for %d times, not %d", what, s.times(what), n)
 		}
 	}
 	if on := r.Broken[0].On; len(on) == 0 || !strings.HasPrefix(on[0], s.URL) {
@@ -158,7 +165,7 @@ func TestAddressesOfTheContentAreFollowed(t *testing.T) {
 	if err != nil || r.Pages != 2 || r.Left != 1 || r.Found != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if s.asked["GET /gone"] > 0 {
+	if s.times("GET /gone") > 0 {
 		t.Error("more was asked for than allowed")
 	}
 	r, err = s.check(t, addresses(), Payload{From: []string{"/alone"}})
