@@ -45,7 +45,9 @@ var onOneServer = map[string]string{
 		"process; ten sites on MySQL, and on SQLite",
 	"internal/sites/sites_test.go TestTenIdleSitesCostLittle": "counts statements and connections, which are the " +
 		"same on both",
-	"internal/cli/service_stop_test.go TestAServiceWaitsForItsDatabase": "a network that refuses is the same for both",
+	"internal/cli/service_stop_test.go TestAServiceWaitsForItsDatabase":                    "a network that refuses is the same for both",
+	"internal/cli/usage_test.go TestAPriorityIsKeptOrRefused":                              "which shape a table has is found alike on both; package tables tests it",
+	"internal/web/backup_contents_browser_test.go TestAPersonRestoresTheDatabaseToAMoment": "a browser; the restore to a moment itself runs on both in internal/handlers/backup",
 	"internal/cli/service_idle_test.go TestAnIdleServiceAsksLittle": "counts the statements of a program, " +
 		"which are the same on both",
 	"internal/cli/service_stop_test.go siteOnOwnServer":                                         "the server is only paused or killed; one that is gone refuses connections, which is the same for both",
