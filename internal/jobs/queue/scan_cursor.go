@@ -153,7 +153,6 @@ func (s *Store) readCursor(ctx context.Context, l *scanCursor) (at tables.Cursor
 	if err != nil {
 		return at, fmt.Errorf("reading how far %s is claimed: %w", l.queue, err)
 	}
-	at.Found = true
 	return at, nil
 }
 

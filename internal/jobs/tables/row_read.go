@@ -142,8 +142,12 @@ func (s *Tables) LastOfQueue() string {
 	return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name + " WHERE queue = ?"
 }
 
-// LastOfTable selects the number of the table's last row, -1 where it has none.
+// LastOfTable selects the number of the table's last row, -1 where it has none; 0 in the
+// extended layout, where rows are claimed only when they were read, and nobody needs it.
 func (s *Tables) LastOfTable() string {
+	if s.Layout.Name() == Extended {
+		return "SELECT 0"
+	}
 	return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name
 }
 
