@@ -12,8 +12,8 @@ use Throwable;
  */
 class Socket
 {
-    /** The longest datagram that the service reads. */
-    private const LONGEST = 8000;
+    /** The longest datagram that the service reads, and that other systems than Linux send. */
+    private const LONGEST = PHP_OS_FAMILY === 'Linux' ? 8000 : 2000;
 
     private string $path;
     /** @var resource|\Socket|null */
