@@ -109,20 +109,33 @@ func (a *commandLine) runSchedule(ctx context.Context, r *app.Services, name str
 }
 
 func (a *commandLine) pauseSchedule(ctx context.Context, r *app.Services, name string, paused bool) error {
-	control, err := r.Control()
-	if err != nil {
-		return err
-	}
-	entry, err := control.ChangeSchedule(ctx, name, jobs.ScheduleChange{Paused: &paused})
-	if err != nil {
-		return err
-	}
-	v, err := r.Viewer(a.unmasked)
+	_, view, err := a.changedEntry(ctx, r, name, jobs.ScheduleChange{Paused: &paused})
 	if err != nil {
 		return err
 	}
 	word := map[bool]string{true: "paused", false: "continues"}[paused]
-	return a.list(v.Schedule(entry), []string{"ENTRY", ""}, [][]string{{name, word}}, "")
+	return a.list(view, []string{"ENTRY", ""}, [][]string{{name, word}}, "")
+}
+
+// changedEntry changes an entry and returns it as it is then, and as people see it.
+func (a *commandLine) changedEntry(ctx context.Context, r *app.Services, name string,
+	change jobs.ScheduleChange) (entry jobs.ScheduleRecord, view any, err error) {
+	control, err := r.Control()
+	if err != nil {
+		return entry, nil, err
+	}
+	entry, err = control.ChangeSchedule(ctx, name, change)
+	if errors.Is(err, jobs.ErrInvalid) {
+		return entry, nil, app.UsageError{Err: err}
+	}
+	if err != nil {
+		return entry, nil, err
+	}
+	v, err := r.Viewer(a.unmasked)
+	if err != nil {
+		return entry, nil, err
+	}
+	return entry, v.Schedule(entry), nil
 }
 
 func (a *commandLine) scheduleChangeCommand() *cobra.Command {
@@ -153,18 +166,7 @@ stands before the configuration until --reset takes it back.`,
 // changeSchedule changes an entry and says when it is due then.
 func (a *commandLine) changeSchedule(ctx context.Context, r *app.Services, name string,
 	change jobs.ScheduleChange) error {
-	control, err := r.Control()
-	if err != nil {
-		return err
-	}
-	entry, err := control.ChangeSchedule(ctx, name, change)
-	if errors.Is(err, jobs.ErrInvalid) {
-		return app.UsageError{Err: err}
-	}
-	if err != nil {
-		return err
-	}
-	v, err := r.Viewer(a.unmasked)
+	entry, view, err := a.changedEntry(ctx, r, name, change)
 	if err != nil {
 		return err
 	}
@@ -172,7 +174,7 @@ func (a *commandLine) changeSchedule(ctx context.Context, r *app.Services, name 
 	if err != nil {
 		return err
 	}
-	return a.list(v.Schedule(entry), []string{"ENTRY", "CRON", "NEXT"}, [][]string{{name, entry.Cron,
+	return a.list(view, []string{"ENTRY", "CRON", "NEXT"}, [][]string{{name, entry.Cron,
 		nextTick(entry, zone)}}, "")
 }
 
