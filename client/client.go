@@ -105,6 +105,10 @@ func (c *Client) prepare(j Job) (encoded, error) {
 	if j.Queue == "" {
 		j.Queue = c.options.Queue
 	}
+	if j.Priority != 0 && !c.table.extended {
+		return encoded{}, fmt.Errorf("%w: the jobs table has no column for a priority: put the job on a queue that is "+
+			"worked first", ErrInvalid)
+	}
 	return j.encode()
 }
 

@@ -36,7 +36,7 @@ type Job struct {
 	// ID names the job; enqueuing the same ID twice makes one job. Choose a UUID.
 	ID       string
 	Metadata any // who asked; encoded as a JSON object
-	Priority int // higher first; Laravel's own table has none
+	Priority int // higher first; refused where the table is Laravel's own, which has no column for it
 	// MaxAttempts is how often the job may be started; 0 leaves it to the type.
 	// It lowers the type's limit and never raises it.
 	MaxAttempts int

@@ -29,6 +29,7 @@ type payload struct {
 // both are the client and the service's own store on one database.
 type both struct {
 	*testing.T
+	layout tables.Layout
 	db     *jobstest.Database
 	client *client.Client
 	store  *queue.Store
@@ -48,7 +49,7 @@ func everywhere(t *testing.T, test func(b both)) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				test(both{t, db, newClient(t, db), store, history.New(found)})
+				test(both{t, layout, db, newClient(t, db), store, history.New(found)})
 			})
 		}
 	}
@@ -133,7 +134,11 @@ type pair struct {
 	own jobs.Spec
 }
 
-func pairs(t *testing.T) map[string]pair {
+func (b both) pairs() map[string]pair {
+	t, priority := b.T, -7
+	if b.layout == tables.Stock { // it has no column for one
+		priority = 0
+	}
 	// runs a second later, not earlier
 	at := time.Now().Add(time.Hour).Truncate(time.Second).Add(300 * time.Millisecond)
 	const id, other = "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0000", "0190aaaa-bbbb-7ccc-8ddd-eeeeffff0001"
@@ -153,8 +158,8 @@ func pairs(t *testing.T) map[string]pair {
 				Data: encode(t, payload{Name: "Ánn\u2028 ", HTML: "<b>&'\"</b>", List: []string{"x"}})})},
 		"everything": {
 			client.Job{Type: "greet", Queue: "default", ID: id, Payload: payload{Name: "x"},
-				Metadata: map[string]string{"by": "me"}, Priority: -7, MaxAttempts: 2, RunAt: at, UniqueKey: "k"},
-			jobs.Spec{Type: "greet", Queue: "default", UUID: other, Data: encode(t, payload{Name: "x"}), Priority: -7,
+				Metadata: map[string]string{"by": "me"}, Priority: priority, MaxAttempts: 2, RunAt: at, UniqueKey: "k"},
+			jobs.Spec{Type: "greet", Queue: "default", UUID: other, Data: encode(t, payload{Name: "x"}), Priority: priority,
 				MaxAttempts: 2, RunAt: at, UniqueKey: "k"}.WithMetadata(map[string]string{"by": "me"}),
 		},
 		"long keys": {client.Job{Type: "greet", UniqueKey: long},
@@ -175,7 +180,7 @@ func encode(t *testing.T, v any) []byte {
 // The client's rows are the service's, column by column.
 func TestTheClientWritesTheServicesRows(t *testing.T) {
 	everywhere(t, func(b both) {
-		for name, p := range pairs(b.T) {
+		for name, p := range b.pairs() {
 			empty := func() {
 				b.db.MustExec("DELETE FROM bb_jobs")
 				b.db.MustExec("DELETE FROM cmsjobs_unique")
@@ -240,7 +245,7 @@ func equal(t *testing.T, what string, have, want []map[string]string, id, wantID
 func TestTheServiceClaimsTheClientsRows(t *testing.T) {
 	everywhere(t, func(b both) {
 		r := b.enqueue(client.Job{Type: "greet", Payload: payload{Name: "Ann"}, Metadata: map[string]string{
-			"by": "me"}, MaxAttempts: 2, Priority: 3})
+			"by": "me"}, MaxAttempts: 2})
 		later := b.enqueue(client.Job{Type: "greet", RunAt: time.Now().Add(time.Hour)})
 		other := b.enqueue(client.Job{Type: "anything.else"})
 		claimed, err := b.store.Claim(b.Context(), jobs.ClaimRequest{Worker: "w", Queues: []string{"cmsjobs"},
@@ -391,6 +396,20 @@ func TestCallersAtOnceMakeOneJob(t *testing.T) {
 			if err := b.db.Get(&n, "SELECT COUNT(*) FROM bb_jobs"); err != nil || n != round+1 {
 				b.Errorf("%d jobs after %d rounds, %v", n, round+1, err)
 			}
+		}
+	})
+}
+
+// A priority that the table has no column for is refused, and nothing is written.
+func TestAPriorityNeedsItsColumn(t *testing.T) {
+	everywhere(t, func(b both) {
+		_, err := b.client.Enqueue(b.Context(), client.Job{Type: "greet", Priority: 3})
+		if b.layout == tables.Extended && err != nil || b.layout == tables.Stock && !errors.Is(err, client.ErrInvalid) {
+			b.Errorf("%v", err)
+		}
+		var n int
+		if err := b.db.Get(&n, "SELECT COUNT(*) FROM bb_jobs"); err != nil || (n == 1) != (b.layout == tables.Extended) {
+			b.Errorf("%d jobs, %v", n, err)
 		}
 	})
 }
