@@ -32,12 +32,52 @@ func (p *Pool) nextJob() *Job {
 	if len(c.list) == 0 || c.stopping {
 		return nil
 	}
+	return p.first()
+}
+
+// nextToSend takes a job for a process that will soon ask; nil where another process may begin
+// it sooner: where jobs are not short, or there are not enough of them for all. A job that
+// killed a process is handed out on request.
+func (p *Pool) nextToSend() *Job {
+	average := time.Duration(p.average.Load())
+	if average <= 0 || average > sendBelow || p.wanting.Load() > 0 {
+		return nil
+	}
+	p.claims.mu.Lock()
+	defer p.claims.mu.Unlock()
+	c := &p.claims
+	if c.stopping || len(c.list) < int(p.kept.Load()) || c.list[0].Fault != nil || c.list[0].Crashes > 0 ||
+		len(c.list[0].Payload) > maxPayloadAhead {
+		return nil
+	}
+	return p.first()
+}
+
+// first takes the first job; claims are locked, and there is one.
+func (p *Pool) first() *Job {
+	c := &p.claims
 	j := &c.list[0]
 	c.list, c.moved = c.list[1:], p.c.Now()
 	if !c.looking && len(c.list) <= p.ahead()/2 {
 		wake(p.asked)
 	}
 	return j
+}
+
+// putFirst puts a job back before all others. Where the pool ends it is released.
+func (p *Pool) putFirst(j *Job) {
+	if !p.claims.putFirst(j) {
+		p.back <- *j
+	}
+}
+
+func (c *claims) putFirst(j *Job) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.stopping {
+		c.list = append([]Job{*j}, c.list...)
+	}
+	return !c.stopping
 }
 
 // ahead is how many jobs are claimed before they are asked for. Long jobs are not

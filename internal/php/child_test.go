@@ -3,7 +3,6 @@
 package php_test
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -71,7 +70,7 @@ const killLease = 10 * time.Second
 
 // child is the worker's side of the protocol.
 type child struct {
-	in  *bufio.Reader
+	in  *os.File
 	out *os.File
 	dir string
 	// asked receives when it is to end; nil: it dies then.
@@ -79,7 +78,7 @@ type child struct {
 }
 
 func newChild() *child {
-	return &child{in: bufio.NewReader(os.NewFile(3, "in")), out: os.NewFile(4, "out"), dir: os.Getenv("CHILD_DIR")}
+	return &child{in: os.NewFile(3, "in"), out: os.NewFile(4, "out"), dir: os.Getenv("CHILD_DIR")}
 }
 
 func (c *child) say(message string) {
@@ -87,10 +86,22 @@ func (c *child) say(message string) {
 	_, _ = c.out.Write(append(binary.BigEndian.AppendUint32(nil, uint32(len(message))), message...))
 }
 
-func (c *child) hear() (order struct {
+type childsOrder struct {
 	ID     int64  `json:"id"`
 	GiveUp string `json:"give_up"`
-}) {
+	Until  int64  `json:"until"`
+}
+
+// late says whether the order came too late for its job.
+func (o childsOrder) late() bool {
+	var now unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &now); err != nil {
+		panic(err)
+	}
+	return o.Until != 0 && now.Nano() >= o.Until
+}
+
+func (c *child) hear() (order childsOrder) {
 	var head [4]byte
 	if _, err := io.ReadFull(c.in, head[:]); err != nil {
 		os.Exit(0)
@@ -109,7 +120,14 @@ func (c *child) hear() (order struct {
 func (c *child) job() (id int64, giveUp string) {
 	for {
 		c.say(`{"more":true}`)
-		if o := c.hear(); o.ID != 0 {
+		o := c.hear()
+		for ; o.late(); o = c.hear() {
+			c.say(fmt.Sprintf(`{"late":%d}`, o.Until))
+		}
+		if o.Until != 0 {
+			fmt.Print(nextJob)
+		}
+		if o.ID != 0 {
 			return o.ID, o.GiveUp
 		}
 		select {
@@ -163,7 +181,7 @@ func (c *child) be(behaviour string) {
 		signal.Notify(asked, unix.SIGTERM)
 		c.asked = asked
 	}
-	c.say(`{"hello":1}`)
+	c.say(`{"hello":2}`)
 	switch behaviour {
 	case "silent":
 		time.Sleep(time.Minute)
@@ -210,6 +228,8 @@ func (c *child) be(behaviour string) {
 		_ = os.WriteFile(filepath.Join(c.dir, fmt.Sprint(id)), []byte(fmt.Sprint(sleep.Process.Pid)), 0o600)
 		c.say(fmt.Sprintf(`{"done":{"id":%d,"as":"delete"},"bye":0,"job":null}`, id))
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
+	case "ahead", "read late", "speak late", "die with more":
+		c.aheadOf(behaviour)
 	case "go on": // past its time-out, with a child
 		id, _ := c.job()
 		sleep := exec.Command("sleep", "60")

@@ -22,6 +22,10 @@ type message struct {
 	Hello int `json:"hello"`
 	// More asks for a job. It is answered with one, or with an empty order.
 	More bool `json:"more"`
+	// Took is the time of a job that was sent ahead and is the one in hand now, instead of
+	// a request; Late, that of one that was dropped, as its time was over.
+	Took int64 `json:"took"`
+	Late int64 `json:"late"`
 	// Done is the outcome of the job in hand.
 	Done *decision `json:"done"`
 	// Progress is how far the job in hand is.
@@ -53,6 +57,9 @@ type order struct {
 	Crash string `json:"crash,omitempty"`
 	// GiveUp asks to fail the job instead of running it, and says why.
 	GiveUp string `json:"give_up,omitempty"`
+	// Until is when a job that was sent ahead may be taken at the latest, in ns of the system's
+	// monotonic clock; 0 is that the process has asked for it.
+	Until int64 `json:"until,omitempty"`
 	// Settled are the rows whose outcome is written.
 	Settled []int64 `json:"settled,omitempty"`
 }

@@ -23,8 +23,8 @@ func TestMessagesAreBounded(t *testing.T) {
 	if _, _, err := nextMessage(long); !errors.Is(err, errProtocol) {
 		t.Errorf("a frame of %d bytes: %v", maxFrame+1, err)
 	}
-	for n := range len(framed(`{"hello":1}`)) {
-		if m, rest, err := nextMessage(framed(`{"hello":1}`)[:n]); m != nil || len(rest) != n || err != nil {
+	for n := range len(framed(`{"hello":2}`)) {
+		if m, rest, err := nextMessage(framed(`{"hello":2}`)[:n]); m != nil || len(rest) != n || err != nil {
 			t.Errorf("%d bytes of a frame: %+v, %v", n, m, err)
 		}
 	}
@@ -33,13 +33,13 @@ func TestMessagesAreBounded(t *testing.T) {
 func TestOutputIsBounded(t *testing.T) {
 	o := &output{now: time.Now}
 	o.add([]byte("one\ntw"))
-	o.add([]byte("o\n" + strings.Repeat("x", 5*maxLine) + "\nend\x00"))
+	o.add([]byte("o\n" + strings.Repeat("x", 5*maxLine) + "\nend\x00."))
 	o.line(o.rest)
 	var texts []string
 	for _, l := range o.lines {
 		texts = append(texts, l.Text)
 	}
-	if len(texts) != 4 || texts[0] != "one" || texts[1] != "two" || len(texts[2]) != maxLine || texts[3] != "end " {
+	if len(texts) != 4 || texts[0] != "one" || texts[1] != "two" || len(texts[2]) != maxLine || texts[3] != "end ." {
 		t.Errorf("%d lines: %.40q", len(texts), texts)
 	}
 	for range 3 * maxLines {
@@ -51,7 +51,7 @@ func TestOutputIsBounded(t *testing.T) {
 }
 
 func FuzzMessages(f *testing.F) {
-	f.Add(framed(`{"hello":1}`))
+	f.Add(framed(`{"hello":2}`))
 	f.Add(append(framed(`{"more":true,"done":{"id":7,"as":"release","delay":3,"exception":"x","tx":1}}`),
 		framed(`{"bye":0,"job":null}`)...))
 	f.Add(framed(`{"died":"exit() was called","job":9}`))

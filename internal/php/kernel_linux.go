@@ -6,11 +6,13 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-const supported = true
+// seesUnread says that unread and monotonic are known here.
+const supported, seesUnread = true, true
 
 // unread is how many bytes of a pipe nobody has read yet.
 func unread(f *os.File) (n int) {
@@ -23,6 +25,13 @@ func unread(f *os.File) (n int) {
 		return 0
 	}
 	return max(n, 0)
+}
+
+// monotonic is the clock that PHP calls hrtime.
+func monotonic() time.Duration {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // every Linux has it
+	return time.Duration(t.Nano())
 }
 
 // lives says whether a process runs. One that has ended and was not fetched by its

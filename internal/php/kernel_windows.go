@@ -4,10 +4,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"time"
 )
 
 // Windows has no descriptors 3 and 4 for children: New refuses it.
-const supported = false
+const supported, seesUnread = false, false
 
 func ownGroup(*exec.Cmd) {}
 
@@ -18,6 +19,8 @@ func terminate(p *os.Process) error { return p.Kill() }
 func readNow(int, []byte) (int, error) { return 0, errors.ErrUnsupported }
 
 func unread(*os.File) int { return 0 }
+
+func monotonic() time.Duration { return 0 }
 
 func lockFile(*os.File) error { return errors.ErrUnsupported }
 

@@ -88,6 +88,9 @@ func (x *process) redact(lines []jobs.LogLine) {
 func (o *output) soFar(n int) []jobs.LogLine {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.marked { // they are the next job's; those of the one that has ended come with its end
+		return nil
+	}
 	n = min(n, len(o.lines))
 	lines := slices.Clone(o.lines[:n])
 	o.lines, o.taken = o.lines[n:], o.taken+n
@@ -98,5 +101,9 @@ func (o *output) soFar(n int) []jobs.LogLine {
 func (o *output) putBack(lines []jobs.LogLine) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.marked {
+		o.ended = slices.Concat(lines, o.ended)
+		return
+	}
 	o.lines, o.taken = slices.Concat(lines, o.lines), o.taken-len(lines)
 }

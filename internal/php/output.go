@@ -27,7 +27,19 @@ type output struct {
 	lines   []jobs.LogLine
 	taken   int // lines of this job that are no longer in lines: heartbeats have them
 	dropped int
+	// marked says that nextJob came: ended are the lines before it. held is what may be
+	// its beginning.
+	marked bool
+	ended  []jobs.LogLine
+	held   []byte
+	// passed says that the lines before nextJob were taken, awaited that they were and
+	// that it comes still.
+	passed, awaited bool
 }
+
+// nextJob is printed between the lines of a job and those of the next by a process that
+// does not wait between them.
+const nextJob = "\x00cmsjobs: next job\x00\n"
 
 // read collects lines until the pipe is closed.
 func (o *output) read() {
@@ -63,11 +75,60 @@ func (o *output) pull(fd int) (ended bool) {
 // take returns the lines of a job, those that are still in the pipe included: a process
 // prints before it says that it is done.
 func (o *output) take() []jobs.LogLine {
+	o.pullAll()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	lines := append(o.ended, o.cut()...)
+	o.ended, o.marked, o.passed, o.awaited = nil, false, false, false
+	return lines
+}
+
+// takeEnded returns the lines of a job whose process may have gone on with the next one:
+// those before nextJob.
+func (o *output) takeEnded() []jobs.LogLine {
+	o.pullAll()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if !o.marked {
+		return o.cut()
+	}
+	lines := o.ended
+	o.ended, o.marked, o.passed = nil, false, true
+	return lines
+}
+
+// goesOn says that the process goes on by itself with its next job, of which nextJob
+// has come or comes.
+func (o *output) goesOn() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	switch {
+	case o.passed:
+	case o.marked: // nothing but what children of the job before print can be before it
+		o.lines, o.ended, o.marked = append(o.ended, o.lines...), nil, false
+	default:
+		o.awaited = true
+	}
+	o.passed = false
+}
+
+// goesNotOn takes goesOn back: the process waits for us.
+func (o *output) goesNotOn() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.awaited = false
+}
+
+// pullAll reads what is there.
+func (o *output) pullAll() {
 	if raw, err := o.file.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) { o.pull(int(fd)) }) // closed: nothing more comes
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
+}
+
+// cut ends the last line and takes out all.
+func (o *output) cut() []jobs.LogLine {
+	o.rest, o.held = append(o.rest, o.held...), nil
 	if len(o.rest) > 0 && !o.long {
 		o.line(o.rest)
 	}
@@ -80,8 +141,36 @@ func (o *output) take() []jobs.LogLine {
 	return lines
 }
 
-// add takes bytes apart into lines. What is longer than a line may be is cut.
+// add takes bytes apart into lines of the job in hand, and of the one before. No process
+// is more than one job ahead: a second nextJob is a job's own doing.
 func (o *output) add(data []byte) {
+	if len(o.held) == 0 && bytes.IndexByte(data, nextJob[0]) < 0 {
+		o.text(data)
+		return
+	}
+	data, o.held = append(o.held, data...), nil
+	for !o.marked {
+		before, after, found := bytes.Cut(data, []byte(nextJob))
+		if !found {
+			break
+		}
+		o.text(before)
+		if data = after; o.awaited {
+			o.awaited = false
+			continue
+		}
+		o.ended, o.marked = o.cut(), true
+	}
+	n := len(nextJob) - 1
+	for n > 0 && !bytes.HasSuffix(data, []byte(nextJob[:n])) {
+		n--
+	}
+	o.text(data[:len(data)-n])
+	o.held = bytes.Clone(data[len(data)-n:])
+}
+
+// text takes text apart into lines. What is longer than a line may be is cut.
+func (o *output) text(data []byte) {
 	for len(data) > 0 {
 		end := bytes.IndexByte(data, '\n')
 		part := data

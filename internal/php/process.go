@@ -21,7 +21,7 @@ const (
 	// least, as the deadline is not set again for each.
 	writeWithin = 10 * time.Second
 	// protocol is the version of the frames; the package on the site says its own.
-	protocol = 1
+	protocol = 2
 )
 
 // process is one PHP process.
@@ -48,6 +48,7 @@ type process struct {
 	sent  bool // the job was written to the pipe whole
 	taken bool // nothing was printed since the last job, as far as its end knows
 	asks  bool
+	ahead ahead
 	known bool     // it has said hello
 	last  *message // bye or died
 	why   string   // why we killed it

@@ -13,7 +13,7 @@ import (
 // says what was wrong with the process.
 func (x *process) end() error {
 	x.finalMessage()
-	for _, t := range []*time.Timer{x.hello, x.answer, x.alarm, x.grace} {
+	for _, t := range []*time.Timer{x.hello, x.answer, x.alarm, x.grace, x.ahead.timer} {
 		t.Stop()
 	}
 	if x.asks {
@@ -23,6 +23,9 @@ func (x *process) end() error {
 	how := x.how()
 	if x.job != nil {
 		x.abandoned(how)
+	}
+	if j := x.ahead.job; j != nil { // it has not begun, or it would have said so
+		x.back <- *j
 	}
 	var err error
 	if how != "" && !x.stops && !x.leaves {

@@ -17,8 +17,7 @@ func (x *process) limit(j *Job) time.Duration {
 
 // hand gives the process, which asks, a job.
 func (x *process) hand(j *Job) {
-	o := order{ID: j.Job.ID, Queue: j.Job.Queue, Attempts: j.Job.Attempt, Payload: string(j.Payload),
-		Crash: j.LastCrash}
+	o := orderOf(j)
 	switch {
 	case j.Fault != nil:
 		x.refuse(j, j.Fault.Error())
@@ -38,12 +37,18 @@ func (x *process) hand(j *Job) {
 	}
 	x.note(x.journal.hand(j.Lease.ID, x.cmd.Process.Pid))
 	x.take(j)
+	x.ahead.inHand = 0
 	if x.sent = x.tell(&o); x.sent {
 		x.note(x.journal.close(j.Lease.ID))
 	}
 	if !x.due.IsZero() {
 		x.setAlarm()
 	}
+}
+
+func orderOf(j *Job) order {
+	return order{ID: j.Job.ID, Queue: j.Job.Queue, Attempts: j.Job.Attempt, Payload: string(j.Payload),
+		Crash: j.LastCrash}
 }
 
 // take makes a job the one in hand.
@@ -66,7 +71,7 @@ func (x *process) letGo() []jobs.LogLine {
 	x.job, x.due, x.taken = nil, time.Time{}, true
 	x.busy.Add(-1)
 	x.ran++
-	return x.output.take()
+	return x.output.takeEnded()
 }
 
 // setAlarm has the alarm come when the job in hand is due, or before: most jobs end
@@ -102,6 +107,7 @@ func (x *process) finish(e End, transactions int) {
 	e.Job, e.Worker = *x.job, x.c.Worker
 	e.Duration, e.Wait = now.Sub(x.began), max(x.began.Sub(x.job.Job.RunAt), 0)
 	e.Lines = x.letGo()
+	x.note(x.journal.close(e.Job.Lease.ID)) // open where the order was on its way when the process asked
 	x.redact(e.Lines)
 	if transactions > 0 {
 		e.Lines = append(e.Lines, jobs.LogLine{At: now, Text: fmt.Sprintf("the job left a transaction open (%d "+
@@ -120,7 +126,7 @@ func (x *process) finish(e End, transactions int) {
 
 // abandoned settles the job that the dead process had in hand.
 func (x *process) abandoned(how string) {
-	if !x.sent || unread(x.in) > 0 || x.last != nil && x.last.Job == nil {
+	if !x.sent || unread(x.in) > x.ahead.behind || x.last != nil && x.last.Job == nil {
 		j := *x.job
 		x.mu.Lock()
 		x.job = nil

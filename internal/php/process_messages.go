@@ -2,6 +2,7 @@ package php
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
@@ -44,7 +45,7 @@ func (x *process) heard(m *message) {
 	x.state.Lock()
 	defer x.state.Unlock()
 	x.hear(m)
-	if !m.More || x.serve() || !x.asks {
+	if !m.More && m.Took == 0 && m.Late == 0 || x.serve() || !x.asks {
 		return
 	}
 	x.taken = false
@@ -72,9 +73,14 @@ func (x *process) hear(m *message) {
 	if m.Bye != nil || m.Died != "" {
 		x.last = m
 	}
+	if m.Late != 0 {
+		x.late(time.Duration(m.Late))
+	}
+	if m.Took != 0 {
+		x.took(time.Duration(m.Took))
+	}
 	if m.More && !x.asks {
-		x.asks = true
-		x.wanting.Add(1)
+		x.ask()
 	}
 }
 
@@ -99,13 +105,20 @@ func (x *process) tell(o *order) bool {
 	o.Settled, x.settled = x.settled, nil
 	x.mu.Unlock()
 	data, err := o.frame()
-	if err == nil {
-		if now := x.c.Now(); x.writeUntil.Sub(now) < writeWithin/2 {
-			x.writeUntil = now.Add(writeWithin)
-			_ = x.in.SetWriteDeadline(x.writeUntil) // pipes have deadlines
-		}
-		_, err = x.in.Write(data)
+	if err != nil {
+		x.kill(err.Error())
+		return false
 	}
+	return x.write(data)
+}
+
+// write writes an order.
+func (x *process) write(data []byte) bool {
+	if now := x.c.Now(); x.writeUntil.Sub(now) < writeWithin/2 {
+		x.writeUntil = now.Add(writeWithin)
+		_ = x.in.SetWriteDeadline(x.writeUntil) // pipes have deadlines
+	}
+	_, err := x.in.Write(data)
 	if err != nil {
 		x.kill(fmt.Sprintf("it does not read: %v", err))
 	}

@@ -13,7 +13,8 @@ import (
 func (p *Pool) start(stop <-chan struct{}) (x *process, err error) {
 	x = &process{Pool: p, listened: make(chan struct{}), gone: make(chan struct{}), changed: make(chan struct{}, 1),
 		output: &output{now: p.c.Now}, stop: stop, outdated: p.generation(), startedAt: p.c.Now(),
-		hello: time.NewTimer(helloWithin), answer: stoppedTimer(), alarm: stoppedTimer(), grace: stoppedTimer()}
+		hello: time.NewTimer(helloWithin), answer: stoppedTimer(), alarm: stoppedTimer(), grace: stoppedTimer(),
+		ahead: ahead{timer: stoppedTimer()}}
 	var ours, theirs [3]*os.File
 	defer func() {
 		for _, f := range theirs {
@@ -80,6 +81,8 @@ func (x *process) live() error {
 			x.do(x.none)
 		case <-x.alarm.C:
 			x.do(x.overdue)
+		case <-x.ahead.timer.C:
+			x.do(x.takeBack)
 		case <-x.hello.C:
 			x.do(x.silent)
 		case <-retire:
@@ -121,7 +124,8 @@ func (x *process) wishes() (offered <-chan struct{}, retire, outdated <-chan str
 // free says whether the process may get a job, or be asked to end.
 func (x *process) free() bool { return x.asks && x.job == nil && !x.stops && !x.leaves }
 
-// serve hands a process that asks its next job; false where it gets none now.
+// serve hands a process that asks its next job, and sends the one after it ahead; false
+// where the process gets none now.
 func (x *process) serve() bool {
 	for x.free() && !closed(x.outdated) && !closed(x.stop) && !closed(x.gone) {
 		select {
@@ -136,6 +140,7 @@ func (x *process) serve() bool {
 		}
 		x.hand(j)
 	}
+	x.sendAhead()
 	return x.job != nil
 }
 

@@ -197,4 +197,44 @@ $manager->paused = true;
 sleep(1);
 same('paused again', null, $desk->pop('mail'));
 same('the outcome of the job in hand leaves', '{"done":{"id":9,"as":"delete","tx":0}}', substr(fread($theirs, 1024), 4));
+
+// A job that was sent ahead is begun without asking, and what is printed from then on is marked; one that comes too late is dropped.
+$manager->paused = false;
+sleep(1);
+[$ours, $theirs] = stream_socket_pair(STREAM_PF_UNIX, STREAM_SOCK_STREAM, 0);
+stream_set_blocking($theirs, false);
+$log = fopen('php://memory', 'w+b');
+$desk = new CmsJobs\Laravel\Worker\Desk($container, new Pipe($ours, $ours, $log), 'database');
+$send = function (int $id, array $more = []) use ($theirs) {
+    $order = json_encode(['id' => $id, 'queue' => 'mail', 'attempts' => 1, 'payload' => '{}'] + $more);
+    fwrite($theirs, pack('N', strlen($order)) . $order);
+};
+$send(1);
+same('the first is asked for', [1, '{"more":true}'], [$desk->pop('mail')->getJobId(), substr(fread($theirs, 1024), 4)]);
+same('nothing is marked', '', stream_get_contents($log, -1, 0));
+$desk->job()->delete();
+$send(2, ['until' => $until = hrtime(true) + 60 * 1000000000]);
+same('the one that is there is begun', 2, $desk->pop('mail')->getJobId());
+same('this is said', '{"done":{"id":1,"as":"delete","tx":0},"took":' . $until . '}', substr(fread($theirs, 1024), 4));
+same('and marked', "\0cmsjobs: next job\0\n", stream_get_contents($log, -1, 0));
+$desk->job()->delete();
+$send(3, ['until' => $late = hrtime(true) - 1, 'settled' => [1]]);
+$send(4, ['until' => $later = hrtime(true) - 1]);
+$send(5);
+same('the two that are late are not begun', 5, $desk->pop('mail')->getJobId());
+$said = '{"done":{"id":2,"as":"delete","tx":0},"late":' . $late . ',"more":true}';
+$more = '{"late":' . $later . '}';
+same('this is said, too', pack('N', strlen($said)) . $said . pack('N', strlen($more)) . $more, fread($theirs, 1024));
+$desk->job()->delete();
+$send(6, ['until' => hrtime(true) + 60 * 1000000000]);
+fread($theirs, 1024);
+fclose($theirs);
+$container->instance('queue.worker', new stdClass);
+$container->instance('Illuminate\\Contracts\\Debug\\ExceptionHandler', new class {
+    public function report($e)
+    {
+    }
+});
+$container->instance('config', ['queue.connections.database' => ['table' => 'jobs']]);
+same('nothing is begun for a cmsjobs that has gone', null, $desk->pop('mail'));
 exit($faults === 0 ? 0 : 1);

@@ -15,7 +15,7 @@ use Throwable;
  */
 class Desk
 {
-    private const VERSION = 1;
+    private const VERSION = 2;
     /** How long an answer may take before Laravel's loop looks at its signals, in seconds; an order comes within one. */
     private const PATIENCE = 5;
 
@@ -58,8 +58,16 @@ class Desk
     public function pop(string $queue): ?PipeJob
     {
         if (! $this->asked || $this->job !== null) {
+            $ended = $this->job !== null;
+            $message = $this->outcome();
             $this->asked = ! $this->paused($queue);
-            $message = $this->outcome() + ($this->asked ? ['more' => true] : []);
+            if ($ended && $this->asked && ($order = $this->sentAhead($message)) !== null) {
+                $this->pipe->mark();
+                $this->tell($message + ['took' => $order['until']]);
+
+                return $this->begin($order);
+            }
+            $message += $this->asked ? ['more' => true] : [];
             if ($message !== []) {
                 $this->tell($message);
             }
@@ -69,13 +77,52 @@ class Desk
                 return null;
             }
         }
-        $order = $this->gone ? null : $this->order();
+        while (! $this->gone && ($order = $this->order()) !== null) {
+            if (! $this->late($order)) {
+                if (isset($order['until'])) { // it was on its way when it was asked for
+                    $this->pipe->mark();
+                }
+
+                return $this->begin($order);
+            }
+            $this->tell(['late' => $order['until']]);
+        }
+
+        return null;
+    }
+
+    /** The job that cmsjobs has sent before it was asked for, if there is one and it is not too late for it: the message says so then. */
+    private function sentAhead(array &$message): ?array
+    {
+        $order = $this->gone ? null : $this->pipe->arrived();
         if ($order === null) {
             return null;
         }
-        $this->asked = false;
+        $this->confirm($order);
+        if ($this->late($order)) {
+            $message['late'] = $order['until'];
 
-        return isset($order['id']) ? $this->job = new PipeJob($this->app, $order, $this->connection, $order['queue']) : null;
+            return null;
+        }
+
+        return $order;
+    }
+
+    /** Whether cmsjobs may have given the job to another process by now. */
+    private function late(array $order): bool
+    {
+        return isset($order['until']) && hrtime(true) >= $order['until'];
+    }
+
+    /** Makes the job of an order the one in hand. Nobody would hear of its outcome where cmsjobs has gone meanwhile. */
+    private function begin(array $order): ?PipeJob
+    {
+        $this->asked = false;
+        if ($this->gone || ! isset($order['id'])) {
+            return null;
+        }
+
+        return $this->job = new PipeJob($this->app, $order, $this->connection, $order['queue']);
     }
 
     /** How far the job in hand is: people see it while the job runs. More often than twice a second only the last step is said. */
@@ -123,11 +170,17 @@ class Desk
 
             return null;
         }
+        $this->confirm($order ?? []);
+
+        return $order;
+    }
+
+    /** Forgets the outcomes that are written. */
+    private function confirm(array $order): void
+    {
         foreach ($order['settled'] ?? [] as $id) {
             unset($this->unconfirmed[$id]);
         }
-
-        return $order;
     }
 
     private function tell(array $message): void

@@ -10,12 +10,14 @@ class Pipe
 
     private $in;
     private $out;
+    private $log;
     private string $buffer = '';
 
-    public function __construct($in, $out)
+    public function __construct($in, $out, $log = null)
     {
         $this->in = $in;
         $this->out = $out;
+        $this->log = $log ?? fopen('php://stdout', 'wb');
         stream_set_blocking($this->in, false);
         stream_set_read_buffer($this->in, 0);
     }
@@ -58,6 +60,23 @@ class Pipe
                 throw new Gone('cmsjobs does not listen any more');
             }
         }
+    }
+
+    /** The order that is there already, or null: nothing is waited for. */
+    public function arrived(): ?array
+    {
+        if (($order = $this->order()) === null) {
+            $this->buffer .= (string) fread($this->in, 1 << 16);
+            $order = $this->order();
+        }
+
+        return $order;
+    }
+
+    /** What is printed from now on is the next job's: cmsjobs may hear of that job later. */
+    public function mark(): void
+    {
+        @fwrite($this->log, "\0cmsjobs: next job\0\n");
     }
 
     private function order(): ?array
