@@ -5,7 +5,7 @@
 # bytes, but for the SBOMs, which have their own number and time.
 # Usage: deploy/check/release.sh DIST [OTHER]
 set -euo pipefail
-dist=$(realpath "$1")
+dist=$(realpath "$1"); other=${2:+$(realpath "$2")}
 work=$(mktemp -d); trap 'rm -rf "$work"' EXIT
 fail() { echo "$*" >&2; exit 1; }
 project=$(realpath "$(dirname "$0")/../..")
@@ -45,8 +45,8 @@ done
 
 "$project/deploy/check/recipes.sh" . "$(jq -r .version metadata.json)"
 
-if [ $# -gt 1 ]; then
-  for f in cmsjobs_*.tar.gz cmsjobs_*.zip cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk; do cmp "$f" "$2/$f" || fail "two builds of one commit differ"; done
+if [ -n "$other" ]; then
+  for f in cmsjobs_*.tar.gz cmsjobs_*.zip cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk; do cmp "$f" "$other/$f" || fail "two builds of one commit differ"; done
   echo "two builds: the same bytes"
 fi
 echo "$version: $(ls cmsjobs_*.tar.gz cmsjobs_*.zip | wc -l) archives, $(ls cmsjobs_*.deb cmsjobs_*.rpm cmsjobs_*.apk | wc -l) packages, $(wc -l <checksums.txt) sums, $(wc -l <"$work/linked") modules in the SBOMs"

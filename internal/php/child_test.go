@@ -228,7 +228,7 @@ func (c *child) be(behaviour string) {
 		_ = os.WriteFile(filepath.Join(c.dir, fmt.Sprint(id)), []byte(fmt.Sprint(sleep.Process.Pid)), 0o600)
 		c.say(fmt.Sprintf(`{"done":{"id":%d,"as":"delete"},"bye":0,"job":null}`, id))
 		_ = unix.Kill(os.Getpid(), unix.SIGKILL)
-	case "ahead", "read late", "speak late", "die with more":
+	case "ahead", "read late", "look late", "speak late", "die with more":
 		c.aheadOf(behaviour)
 	case "go on": // past its time-out, with a child
 		id, _ := c.job()

@@ -50,6 +50,9 @@ func (c *child) aheadOf(behaviour string) {
 		if c.arrives(0) {
 			next = c.hear()
 		}
+		if behaviour == "look late" && slow {
+			time.Sleep(150 * time.Millisecond) // it is read, and not taken in time
+		}
 		late := next.late()
 		if behaviour == "speak late" && slow {
 			time.Sleep(150 * time.Millisecond) // it is taken, and this is not known for long
@@ -84,7 +87,8 @@ func (r *rig) files(pattern string) int {
 // meanwhile, and has its own lines.
 func TestJobsThatAreSentAheadRunOnce(t *testing.T) {
 	const n = 100
-	for behaviour, shows := range map[string]string{"ahead": "took-*", "read late": "late-*", "speak late": "took-*"} {
+	for behaviour, shows := range map[string]string{"ahead": "took-*", "read late": "late-*", "look late": "late-*",
+		"speak late": "took-*"} {
 		t.Run(behaviour, func(t *testing.T) {
 			r := newRig(t, n, laravels)
 			r.be(behaviour, func(c *php.Config) {
