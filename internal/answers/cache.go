@@ -2,6 +2,7 @@ package answers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -14,8 +15,12 @@ type Cache struct {
 	now func() time.Time
 	log *slog.Logger
 
-	mu   sync.Mutex
-	kept map[string]*entry
+	running sync.WaitGroup // rounds
+
+	mu     sync.Mutex
+	kept   map[string]*entry
+	rounds map[*round]context.CancelFunc // under way
+	closed bool
 }
 
 // entry is what is kept under a key: an answer, or the error of the first try.
@@ -45,13 +50,36 @@ const (
 	longest   = 5 * time.Minute
 	faultKept = 5 * time.Second // a page that waits asks several times in it
 	makeTime  = 2 * time.Minute
+	closeTime = 5 * time.Second
 	maxKept   = 64 // then the outdated ones are deleted
 )
 
 // New makes an empty cache.
 func New(now func() time.Time, log *slog.Logger) *Cache {
-	return &Cache{now: now, log: log, kept: map[string]*entry{}}
+	return &Cache{now: now, log: log, kept: map[string]*entry{}, rounds: map[*round]context.CancelFunc{}}
 }
+
+// Close ends the making of answers and returns when nothing is being made any more, after
+// closeTime at the latest: what they read from may be closed then. Questions that come later are refused.
+func (c *Cache) Close() {
+	c.mu.Lock()
+	c.closed = true
+	for _, cancel := range c.rounds {
+		cancel()
+	}
+	c.mu.Unlock()
+	ended := make(chan struct{})
+	go func() { c.running.Wait(); close(ended) }()
+	timer := time.NewTimer(closeTime)
+	defer timer.Stop()
+	select {
+	case <-ended:
+	case <-timer.C:
+	}
+}
+
+// errClosed is the answer to a question that came after Close.
+var errClosed = errors.New("no answer is made any more: the server stops")
 
 // Forget deletes all answers: the next callers get new ones.
 func (c *Cache) Forget() {
@@ -175,14 +203,21 @@ func lasting(took time.Duration) time.Duration {
 // start makes an answer in the background. The cache is locked.
 func start[T any](ctx context.Context, c *Cache, key string, e *entry, keep func(took time.Duration) time.Duration,
 	ask func(context.Context) (T, error)) {
-	e.next = &round{done: make(chan struct{})}
+	next := &round{done: make(chan struct{})}
+	e.next = next
+	if c.closed {
+		next.err = errClosed
+		close(next.done)
+		return
+	}
 	began := c.now()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), makeTime)
-	go func() {
+	c.rounds[next] = cancel
+	c.running.Go(func() {
 		defer cancel()
 		value, err := ask(ctx)
 		c.end(key, e, made{value, err}, began, keep)
-	}()
+	})
 }
 
 // end keeps what a round made. An error that was long in coming (a bucket that
@@ -192,6 +227,7 @@ func (c *Cache) end(key string, e *entry, m made, began time.Time, keep func(too
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now, next := c.now(), e.next
+	delete(c.rounds, next)
 	took := now.Sub(began)
 	lasts := keep(took)
 	switch {
@@ -205,7 +241,9 @@ func (c *Cache) end(key string, e *entry, m made, began time.Time, keep func(too
 		}
 	default:
 		lasts = 0
-		c.log.Warn("figures of a page not refreshed", "event", "web.figures_failed", "figures", key, "error", m.err)
+		if !c.closed {
+			c.log.Warn("figures of a page not refreshed", "event", "web.figures_failed", "figures", key, "error", m.err)
+		}
 	}
 	if e.until = now.Add(lasts); lasts == 0 && c.kept[key] == e {
 		delete(c.kept, key)

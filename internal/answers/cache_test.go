@@ -223,3 +223,31 @@ func TestAnotherTypeUnderTheSameKeyIsAnError(t *testing.T) {
 		t.Errorf("got %q and no error", text)
 	}
 }
+
+// When Close has returned nothing is asked any more, as what answers come from is closed then.
+func TestCloseEndsWhatIsBeingMade(t *testing.T) {
+	_, c := newCache()
+	begun, ended := make(chan struct{}), atomic.Bool{}
+	ask := func(ctx context.Context) (int, error) {
+		close(begun)
+		<-ctx.Done()
+		ended.Store(true)
+		return 0, ctx.Err()
+	}
+	if _, ready, err := answers.Ask(t.Context(), c, "slow", ask); ready || err != nil {
+		t.Fatalf("ready %v, %v", ready, err)
+	}
+	<-begun
+	c.Close()
+	if !ended.Load() {
+		t.Error("an answer is still being made")
+	}
+	asked := false
+	if _, err := answers.Await(t.Context(), c, "late", func(context.Context) (int, error) {
+		asked = true
+		return 1, nil
+	}); err == nil || asked {
+		t.Errorf("a question after Close: %v, asked %v", err, asked)
+	}
+	c.Close()
+}

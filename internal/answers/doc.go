@@ -6,5 +6,5 @@
 //
 // Invariants: one question is asked once at a time, however many callers wait;
 // an answer is made under its own deadline, not the one of the caller who came
-// first; a caller never waits longer than its context allows.
+// first; a caller never waits longer than its context allows; nothing is asked when Close has returned.
 package answers

@@ -118,6 +118,7 @@ const shutdownGrace = 10 * time.Second
 
 // Serve answers on l until ctx ends, then lets running requests finish.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	defer s.answers.Close()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	inner, stop := context.WithCancel(ctx)
@@ -130,6 +131,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 // sessions, figures made in advance. It is for who passes requests to Handler instead
 // of calling Serve. When it has returned, event streams have ended.
 func (s *Server) Run(ctx context.Context) {
+	defer s.answers.Close()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	s.background(ctx, &wg)
