@@ -46,8 +46,12 @@ type said struct {
 	text bytes.Buffer
 }
 
-func (s *said) Write(text []byte) (int, error) { s.mu.Lock(); defer s.mu.Unlock(); return s.text.Write(text) }
-func (s *said) String() string                 { s.mu.Lock(); defer s.mu.Unlock(); return s.text.String() }
+func (s *said) Write(text []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.Write(text)
+}
+func (s *said) String() string { s.mu.Lock(); defer s.mu.Unlock(); return s.text.String() }
 
 // callAt is call on a host whose clock is ahead.
 func callAt(t *testing.T, ahead time.Duration, env []string, args ...string) result {

@@ -16,6 +16,10 @@
 //   - Pull only: a process gets a job when it asks for one, and has one at a time.
 //     Who does not ask (maintenance mode, a paused worker) gets nothing, and what
 //     was claimed for it goes back, uncounted.
+//   - While jobs are short, a process has its next one in its pipe when it asks. It may take it
+//     until a time of the system's monotonic clock, 50 ms after it was sent; what it has not read
+//     20 ms later is another's, and what it reads after that time it drops. It says at once which
+//     of both it did, before it begins.
 //   - The end of a process is what the kernel says of it, never an end of file: a
 //     job's child may hold the pipes open.
 //   - A job that its process has not read is released uncounted. One that it
