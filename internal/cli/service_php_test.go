@@ -19,7 +19,7 @@ const shellWorker = `
 case "$1" in schedule:run) echo "scheduled in $(pwd) $CMSJOBS_CONFIG"; exit;; esac
 nice > nice.new; mv nice.new nice
 touch asked
-printf '\000\000\000\013{"hello":1}\000\000\000\015{"more":true}' >&4
+printf '\000\000\000\013{"hello":2}\000\000\000\015{"more":true}' >&4
 dd bs=1 count=4 <&3 >/dev/null 2>&1
 dd bs=1 count=8 <&3 2>/dev/null > got.new; mv got.new got
 trap 'exit 0' TERM
