@@ -181,6 +181,7 @@ func TestTheDatabaseOfAnySecondByTheCommandLine(t *testing.T) {
 	}
 	want(t, command("--confirm", word), 1, "exists")
 	want(t, call(t, nil, "--cms", dir, "backup", "moments"), 0, "local")
+	want(t, call(t, nil, "--cms", dir, "backup", "list"), 0, "archived log at local: ")
 	momentOverHTTP(t, s, root, at)
 }
 
