@@ -113,6 +113,15 @@ var guardsOfBackups = []guard{
 	},
 	{
 		promise: "P12",
+		name:    "an interrupted restore of a post drops its temporary database",
+		file:    "internal/handlers/backup/restore/rows_postgres.go",
+		old:     "	if p.remove != nil {\n",
+		without: "	if false {\n",
+		in:      backup,
+		test:    "TestAnInterruptedPostLeavesNoDatabase",
+	},
+	{
+		promise: "P12",
 		name:    "one post's restore on PostgreSQL loads the rows of its tables alone",
 		file:    "internal/handlers/backup/dump/postgres_rows.go",
 		old:     "return p.wanted(table)",

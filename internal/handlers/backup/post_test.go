@@ -1,10 +1,12 @@
 package backup
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/swap"
@@ -143,5 +145,42 @@ func TestWhatBelongsToAPostStaysOnPostgreSQL(t *testing.T) {
 	if err := errors.Join(s.Get(&after, read), s.Get(&comments, "SELECT COUNT(*) FROM comments")); err != nil ||
 		after != before || comments != 1 {
 		t.Errorf("%d comments, %v\nbefore %q\nafter  %q", comments, err, before, after)
+	}
+}
+
+// A restore of a post on PostgreSQL that is interrupted, or may make no database, changes
+// nothing and leaves nothing.
+func TestAnInterruptedPostLeavesNoDatabase(t *testing.T) {
+	s := newSite(t, jobstest.PostgreSQL)
+	s.c.Options.Verify = manifest.LevelNone
+	s.postTables()
+	s.MustExec("CREATE ROLE post_without_databases LOGIN")
+	t.Cleanup(func() { s.MustExec("DROP ROLE post_without_databases") })
+	h := s.handler(t)
+	_, b := s.backup(t, h)
+	s.loseThePost()
+	q := restore.PostRequest{Backup: b, ID: 12}
+	q.Confirm = q.Token()
+	ctx, cancel := context.WithCancel(t.Context())
+	loading := false
+	_, interrupted := h.Post(ctx, q, func(catalog.Step) {
+		if !loading && len(temporaries(t, s)) > 0 {
+			loading = true
+			cancel()
+		}
+	})
+	s.c.TempDBDSN = strings.Replace(s.DSN, "postgres@", "post_without_databases@", 1)
+	_, refused := s.handler(t).Post(t.Context(), q, nil)
+	for what, err := range map[string]error{"context canceled": interrupted, "permission denied": refused} {
+		if err == nil || !strings.Contains(err.Error(), "nothing was changed") || !strings.Contains(err.Error(), what) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	var posts, left int
+	if err := errors.Join(s.Get(&posts, "SELECT COUNT(*) FROM posts WHERE id = 12"), s.Get(&left, "SELECT (SELECT "+
+		"COUNT(*) FROM cmsjobs_backup_restores) + (SELECT COUNT(*) FROM cmsjobs_backup_locks WHERE name LIKE "+
+		"'temporary:%')")); err != nil || posts != 0 || left != 0 || len(temporaries(t, s)) > 0 || !loading {
+		t.Errorf("%d posts, %d entries, %v are left over, %v; it was loading: %v", posts, left, temporaries(t, s), err,
+			loading)
 	}
 }
