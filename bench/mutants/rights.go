@@ -140,6 +140,15 @@ var guardsOfRights = []guard{
 	},
 	{
 		promise: "D",
+		name:    "a restore to a moment over HTTP needs the word of its plan",
+		file:    "internal/web/feature/backups/moment_restore.go",
+		old:     "	if q.Confirm != plan.Confirm {",
+		without: `	if q.Confirm != plan.Confirm && q.Confirm == "" {`,
+		in:      "./internal/cli",
+		test:    "TestTheDatabaseOfAnySecondByTheCommandLine",
+	},
+	{
+		promise: "D",
 		name:    "a refused flood is no entry of the audit log",
 		file:    "internal/web/authorize.go",
 		old:     "	if status == http.StatusTooManyRequests || status == http.StatusUnauthorized",

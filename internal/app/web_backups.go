@@ -275,7 +275,7 @@ func restoreOf(s catalog.Stored, part backups.RestorePart) restore.Request {
 func (b webBackups) PlanMoment(ctx context.Context, at, into string) (v backups.MomentPlan, err error) {
 	moment, err := backup.ParseMoment(at, time.UTC)
 	if err != nil {
-		return v, errors.Join(jobs.ErrConflict, err)
+		return v, errors.Join(jobs.ErrInvalid, err)
 	}
 	inTime, cancel := context.WithTimeout(ctx, planTime)
 	defer cancel()

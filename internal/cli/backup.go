@@ -148,11 +148,26 @@ func (a *commandLine) backupListCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withBackups(c, func(ctx context.Context, h *backup.Handler) error {
 				list, err := h.List(ctx, from)
-				return errors.Join(a.printBackups(list, "No backups."), err)
+				if err = errors.Join(a.printBackups(list, "No backups."), err); err != nil {
+					return err
+				}
+				return a.printLogSizes(ctx, h, from)
 			})
 		}}
 	c.Flags().StringVar(&from, "from", "", "only this destination")
 	return c
+}
+
+// printLogSizes says what the archived log takes beside the backups.
+func (a *commandLine) printLogSizes(ctx context.Context, h *backup.Handler, from string) error {
+	sizes, err := h.LogBytes(ctx)
+	for _, name := range slices.Sorted(maps.Keys(sizes)) {
+		if from == "" || from == name {
+			fmt.Fprintf(a.Err, "archived log at %s: %s, which max_total counts too\n", name,
+				humanize.IBytes(uint64(sizes[name])))
+		}
+	}
+	return err
 }
 
 func (a *commandLine) printBackups(list []catalog.Stored, nothing string) error {

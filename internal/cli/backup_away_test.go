@@ -1,11 +1,15 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
 )
@@ -16,10 +20,8 @@ func TestBackupListNamesThePlaceThatIsAway(t *testing.T) {
 	dir, _ := sampleSite(t)
 	bucket := storagetest.New(t)
 	on := func(args ...string) result {
-		return call(t, []string{"CMSJOBS_STORAGE_S3_SECRET_KEY=" + storagetest.Secret},
-			append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "backup.to=local,s3",
-				"--set", "storage.s3.bucket=" + bucket.Name, "--set", "storage.s3.endpoint=" + bucket.URL, "--set",
-				"storage.s3.path_style=true", "--set", "storage.s3.access_key=" + storagetest.Key}, args...)...)
+		t.Helper()
+		return onBucket(t, dir, bucket, append([]string{"--set", "backup.to=local,s3"}, args...)...)
 	}
 	want(t, on("backup", "create", "--only-files"), 0, "complete")
 	want(t, on("backup", "list"), 0, "local", "s3")
@@ -71,5 +73,57 @@ func TestBackupsOnAnotherHost(t *testing.T) {
 	want(t, roomy(append(restore, "--confirm", word)...), 0)
 	if err := db.Get(&posts, "SELECT COUNT(*) FROM posts"); err != nil || posts != 300 {
 		t.Errorf("%d posts after the restore, %v", posts, err)
+	}
+}
+
+// onBucket calls the program on a site whose bucket is given.
+func onBucket(t *testing.T, dir string, bucket *storagetest.Bucket, args ...string) result {
+	t.Helper()
+	return call(t, []string{"CMSJOBS_STORAGE_S3_SECRET_KEY=" + storagetest.Secret},
+		append([]string{"--cms", dir, "--set", "backup.free_space=1MiB", "--set", "storage.s3.bucket=" + bucket.Name,
+			"--set", "storage.s3.endpoint=" + bucket.URL, "--set", "storage.s3.path_style=true", "--set",
+			"storage.s3.access_key=" + storagetest.Key}, args...)...)
+}
+
+// TestAnUploadTakesTheTimeOfItsPlacesBandwidth has the program copy a file that cannot
+// be compressed, with a limit and without one at the other place. A machine that is busy
+// takes longer; none is faster.
+func TestAnUploadTakesTheTimeOfItsPlacesBandwidth(t *testing.T) {
+	const rate, size, least = 64 << 10, 256 << 10, 3 * time.Second // 4 s, and its first piece is not waited for
+	dir, _ := sampleSite(t)
+	uploads := filepath.Join(dir, "public", "storage")
+	content := make([]byte, size)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(content) // it never fails
+	if err := errors.Join(os.RemoveAll(filepath.Join(uploads, "photos")),
+		os.WriteFile(filepath.Join(uploads, "noise.bin"), content, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	bucket, server := storagetest.New(t), storagetest.StartSSH(t)
+	for _, place := range []string{"s3", "sftp"} {
+		args := []string{"--set", "backup.to=" + place, "--set", "backup.verify=off", "--set",
+			fmt.Sprintf("backup.places.%s.bandwidth=%d", place, rate), "--set", "storage.sftp.host=" + server.Host,
+			"--set", fmt.Sprintf("storage.sftp.port=%d", server.Port), "--set", "storage.sftp.user=" + server.User,
+			"--set", "storage.sftp.key_file=" + server.KeyFile, "--set", "storage.sftp.host_key=" + server.Fingerprint,
+			"--set", "storage.sftp.dir=" + server.Dir + "/site", "backup", "create", "--only-files", "--full"}
+		began := time.Now()
+		want(t, onBucket(t, dir, bucket, args...), 0)
+		if took := time.Since(began); took < least {
+			t.Errorf("%s: %d bytes at %d bytes a second took %v", place, size, rate, took)
+		}
+	}
+}
+
+// TestDoctorSaysHowABucketProtectsBackups has buckets without and with object lock.
+func TestDoctorSaysHowABucketProtectsBackups(t *testing.T) {
+	dir, _ := sampleSite(t)
+	for says, bucket := range map[string]*storagetest.Bucket{
+		"s3 keeps neither versions nor locks":                                 storagetest.New(t),
+		"s3 locks each new object for 2 days: nobody deletes it before":       storagetest.NewLocked(t, 2),
+		"s3 keeps deleted objects as older versions, without a lock: who may": storagetest.NewLocked(t, 0),
+	} {
+		r := onBucket(t, dir, bucket, "--set", "backup.to=local,s3", "doctor")
+		if !strings.Contains(strings.Join(strings.Fields(r.out), " "), says) {
+			t.Errorf("no %q in\n%s%s", says, r.out, r.err)
+		}
 	}
 }

@@ -181,4 +181,40 @@ func TestTheDatabaseOfAnySecondByTheCommandLine(t *testing.T) {
 	}
 	want(t, command("--confirm", word), 1, "exists")
 	want(t, call(t, nil, "--cms", dir, "backup", "moments"), 0, "local")
+	want(t, call(t, nil, "--cms", dir, "backup", "list"), 0, "archived log at local: ")
+	momentOverHTTP(t, s, root, at)
+}
+
+// momentOverHTTP restores a moment to a new database as a program would.
+func momentOverHTTP(t *testing.T, s *service, root *sqlx.DB, at string) {
+	t.Helper()
+	admin, operator := bearer(s.token("admin")), bearer(s.token("operate,enqueue,read"))
+	address, into := "/api/v1/backups/moments/"+at, "?into=found_over_http"
+	var plan struct {
+		At                    time.Time
+		Into, Confirm, Backup string
+		Bytes, Transactions   int64
+		Uncounted             bool
+	}
+	s.ask(200, "GET", address+into, "", admin, &plan)
+	if plan.At.Format(time.RFC3339) != at || plan.Into != "found_over_http" || plan.Backup == "" || plan.Bytes == 0 ||
+		!strings.HasPrefix(plan.Confirm, "moment-") || plan.Transactions == 0 && !plan.Uncounted {
+		t.Fatalf("%+v", plan)
+	}
+	body := func(into, word string) string { return fmt.Sprintf(`{"into":%q,"confirm":%q}`, into, word) }
+	s.ask(403, "GET", address+into, "", operator, nil)
+	s.ask(403, "POST", address, body(plan.Into, plan.Confirm), operator, nil)
+	s.ask(422, "POST", address, body(plan.Into, "moment-000000"), admin, nil)
+	s.ask(422, "POST", address, body("", plan.Confirm), admin, nil) // the site was not what was planned
+	s.ask(422, "GET", "/api/v1/backups/moments/yesterday", "", admin, nil)
+	s.ask(400, "GET", "/api/v1/backups/moments/"+strings.Repeat("9", 65), "", admin, nil)
+	s.ask(409, "GET", "/api/v1/backups/moments/2001-01-01T00:00:00Z", "", admin, nil)
+	var job struct{ ID string }
+	s.ask(201, "POST", address, body(plan.Into, plan.Confirm), admin, &job)
+	ended := s.awaitEnd(job.ID, admin)
+	var title string
+	if err := root.Get(&title, "SELECT name FROM found_over_http.posts WHERE id = 12"); err != nil ||
+		ended.Status != "completed" || title != "the last good title" {
+		t.Errorf("%s %s: the post is %q, %v", ended.Status, ended.Error, title, err)
+	}
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
-	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/smithy-go"
 
 	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
@@ -19,21 +18,10 @@ import (
 // account that the store uses also owns.
 func lockedBucket(t *testing.T) *S3 {
 	t.Helper()
-	b := storagetest.New(t)
-	s, err := NewS3(S3Config{Bucket: b.Name + "-locked", Prefix: "site", Endpoint: b.URL, PathStyle: true,
+	b := storagetest.NewLocked(t, 1)
+	s, err := NewS3(S3Config{Bucket: b.Name, Prefix: "site", Endpoint: b.URL, PathStyle: true,
 		AccessKey: storagetest.Key, SecretKey: storagetest.Secret})
 	if err != nil {
-		t.Fatal(err)
-	}
-	bucket := aws.String(s.config.Bucket)
-	if _, err := s.client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: bucket,
-		ObjectLockEnabledForBucket: aws.Bool(true)}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.client.PutObjectLockConfiguration(t.Context(), &s3.PutObjectLockConfigurationInput{Bucket: bucket,
-		ObjectLockConfiguration: &types.ObjectLockConfiguration{ObjectLockEnabled: types.ObjectLockEnabledEnabled,
-			Rule: &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{Days: aws.Int32(1),
-				Mode: types.ObjectLockRetentionModeCompliance}}}}); err != nil {
 		t.Fatal(err)
 	}
 	return s

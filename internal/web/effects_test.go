@@ -362,6 +362,8 @@ func ways() []way {
 			func(string, stock) string { return form("part", "files", "typed", "cms-files") })},
 		{"restore moment form", access.Admin, "backup.restore", true, post("/admin/backups/moment",
 			func(string, stock) string { return form("at", "2026-11-21T12:00:00", "typed", "moment-1") })},
+		{"restore moment", access.Admin, "backup.restore", true, post("/api/v1/backups/moments/2026-11-21T12:00:00",
+			func(string, stock) string { return `{"confirm":"moment-1"}` })},
 		{"restore post form", access.Admin, "backup.restore", true, post("/admin/backups/b.tar.zst/post",
 			func(string, stock) string { return form("post", "12", "typed", "post-12") })},
 		{"restore post", access.Admin, "backup.restore", true, post("/api/v1/backups/b.tar.zst/posts/12",

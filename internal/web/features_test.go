@@ -273,9 +273,10 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 		"webhooks.add":     `{"id":"","url":"https://x","events":["job.failed"],"enabled":true}`,
 		"webhooks.change":  `{"id":"1","url":"https://x","events":[],"enabled":true}`,
 		"media.regenerate": `{"only_missing":true}`, "backups.restorePost": `{"confirm":"post-7"}`,
-		"workers.register":  `{"name":"shop","slots":1,"types":[{"type":"shop.resize"}]}`,
-		"workers.claim":     `{"limit":1}`,
-		"workers.heartbeat": `{"jobs":[{"lease":"l"}]}`, "workers.complete": `{"lease":"l"}`,
+		"backups.restoreMoment": `{"confirm":"moment-1"}`,
+		"workers.register":      `{"name":"shop","slots":1,"types":[{"type":"shop.resize"}]}`,
+		"workers.claim":         `{"limit":1}`,
+		"workers.heartbeat":     `{"jobs":[{"lease":"l"}]}`, "workers.complete": `{"lease":"l"}`,
 		"workers.fail": `{"lease":"l","error":"x"}`, "workers.release": `{"lease":"l"}`,
 		"session.create": `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
 	}
@@ -298,7 +299,8 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 			s.admin("POST", "/api/v1/tokens", bodies["tokens.create"]).into(t, &made)
 			id = made.Token.ID
 		}
-		path := strings.NewReplacer(":id", id, ":name", "sitemap", ":post", "7", ":address", "a@b").Replace(r.Path)
+		path := strings.NewReplacer(":id", id, ":name", "sitemap", ":post", "7", ":address", "a@b", ":at",
+			"2026-11-21T12:00:00").Replace(r.Path)
 		if r.Name == "queues.pause" { // no job, worker or setting knows it
 			path += "?force=true"
 		}

@@ -25,6 +25,8 @@ var everSet = map[string]string{
 	"access.AuditEntry.At":           "a column that is NOT NULL",
 	"access.Lock.Until":              "a lock is a moment in the future",
 	"access.Token.CreatedAt":         "a column that is NOT NULL",
+	"backups.MomentPlan.At":          "the time that was asked for",
+	"backups.MomentPlan.Snapshot":    "only backups that know theirs lead to a moment",
 	"backups.Moments.From":           "a span has both ends",
 	"backups.Moments.Until":          "a span has both ends",
 	"jobs.LogLine.At":                "the clock's, when the line is written",

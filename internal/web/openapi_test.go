@@ -272,6 +272,7 @@ var parameterTexts = map[string]string{
 	"cause":  "Only jobs that failed by this cause, as /failed/groups names it.",
 	"site":   "Only of this site.", "actor": "Only by this person or token.", "action": "Only this action: area.verb.",
 	"target": "Only about this thing.", "files": "A pattern of names, with *; the answer lists the files that fit.",
+	"into": "The name of a new database on the site's server; absent is the site.",
 	"name": "The file's path in the backup.", "dry_run": "1 says what would happen, and changes nothing.",
 	"force": "1 pauses a queue although no job and no worker names it.", "range": "How far back: 1h, 24h, 7d or 30d.",
 	"by": "What the attempts are split by: outcome, type or queue.", "step": "The length of one step, such as 15m; from 1s.",

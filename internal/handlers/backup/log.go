@@ -122,6 +122,7 @@ type logTurns struct {
 	archiver *binlog.Archiver
 	last     time.Time // when the lock was taken last, by the database's clock
 	noted    string
+	limited  time.Time // when it was held to its limits last
 }
 
 func newLogTurns(h *Handler) *logTurns {
@@ -156,6 +157,7 @@ func (t *logTurns) turn(ctx context.Context) error {
 	if errors.As(err, &missing) {
 		return err
 	}
+	t.limit(held)
 	mine, err := t.locks.Holder(ctx, logArchive)
 	t.last = mine.Started
 	return err
@@ -240,37 +242,4 @@ func (h *Handler) LogReach(ctx context.Context) (map[string]binlog.Reach, error)
 // archived.
 func (h *Handler) LookAtLog(ctx context.Context) (binlog.Server, error) {
 	return binlog.Look(ctx, h.logDSN())
-}
-
-// pruneLog removes what of the log none of the kept backups at a destination needs.
-func (h *Handler) pruneLog(ctx context.Context, destination string, kept []catalog.Stored) error {
-	place, has := h.logPlaces()[destination]
-	if !has {
-		return nil
-	}
-	limit, err := h.logLimit(ctx, destination, kept)
-	if err != nil {
-		return err
-	}
-	n, err := binlog.Prune(ctx, place, basesOf(kept), limit)
-	if n > 0 {
-		h.c.Logger.InfoContext(ctx, "archived log pruned", "event", "backup.log_pruned", "destination", destination,
-			"segments", n)
-	}
-	return err
-}
-
-// logLimit is what the backups that stay leave of what all may take at a destination. The
-// log behind the newest one that may be restored stays all the same. nil is no limit.
-func (h *Handler) logLimit(ctx context.Context, destination string, kept []catalog.Stored) (*binlog.Limit, error) {
-	most := h.c.Options.limitsOf(destination).MaxBytes
-	newest := slices.IndexFunc(kept, func(b catalog.Stored) bool { return h.verifiedBase(b) })
-	if most <= 0 || newest < 0 {
-		return nil, nil
-	}
-	used, err := h.inRepository(ctx, destination)
-	for _, b := range kept {
-		used += b.Size
-	}
-	return &binlog.Limit{Bytes: most - used, Stays: basesOf(kept[newest : newest+1])[0]}, err
 }

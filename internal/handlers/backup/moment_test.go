@@ -183,13 +183,13 @@ func testSiteToMoment(t *testing.T, s *site, h *Handler, at time.Time, want map[
 	}
 }
 
-// The log of the oldest backup that is kept stays, and what is older goes.
-func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
+// archivedSite is a site with backups and the log behind each of them.
+func archivedSite(t *testing.T, backups int) (h *Handler, made []catalog.Stored, reach func() binlog.Reach) {
+	t.Helper()
 	s := newLoggedSite(t, jobstest.MariaDB)
-	h := s.handler(t)
+	h = s.handler(t)
 	a := h.newArchiver()
-	var made []catalog.Stored
-	for i := range 4 {
+	for i := range backups {
 		_, b := s.backup(t, h)
 		made = append(made, b)
 		s.MustExec(fmt.Sprintf("INSERT INTO posts VALUES (%d, 'x', 'y')", 5000+i))
@@ -199,7 +199,7 @@ func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
 		}
 		s.second(t) // files are known by the second
 	}
-	reach := func() binlog.Reach {
+	return h, made, func() binlog.Reach {
 		t.Helper()
 		all, err := h.LogReach(t.Context())
 		if err != nil {
@@ -207,6 +207,11 @@ func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
 		}
 		return all["local"]
 	}
+}
+
+// The log of the oldest backup that is kept stays, and what is older goes.
+func TestRetentionRemovesTheLogThatNoBackupNeeds(t *testing.T) {
+	h, made, reach := archivedSite(t, 4)
 	whole := reach()
 	if whole.Missing != "" || len(whole.Windows) != 1 || !whole.Windows[0].From.Equal(made[0].Log.Snapshot) {
 		t.Fatalf("%+v", whole)
@@ -256,6 +261,41 @@ func testLogWithinTheLimit(t *testing.T, h *Handler, made []catalog.Stored, reac
 		}
 	}
 	h.c.Options.MaxBytes = 0
+}
+
+// The running service holds the log to its limit too, once an hour, but not while a
+// restore may read it. The backups stay.
+func TestTheLogIsHeldToItsLimitBetweenPrunes(t *testing.T) {
+	h, made, reach := archivedSite(t, 2)
+	now := time.Now()
+	h.c.Now = func() time.Time { return now }
+	taken, err := h.LogBytes(t.Context())
+	if err != nil || len(taken) != 1 || taken["local"] != reach().Bytes {
+		t.Errorf("the log takes %v, %v", taken, err)
+	}
+	h.c.Options.MaxBytes = 1
+	turns := newLogTurns(h)
+	turn := func(what string, from catalog.Stored) {
+		t.Helper()
+		if err := turns.turn(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		all, err := h.List(t.Context(), "local")
+		if after := reach(); err != nil || len(all) != len(made) || len(after.Windows) != 1 || after.Missing != "" ||
+			!after.Windows[0].From.Equal(from.Log.Snapshot) {
+			t.Errorf("%s: %d backups, %+v, %v", what, len(all), after, err)
+		}
+	}
+	_, unlock, err := h.locks.Exclusive(t.Context(), "a restore")
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn("during a restore", made[0])
+	unlock()
+	turn("within the hour", made[0])
+	now = now.Add(limitEvery)
+	turn("after an hour", made[1])
+	turn("once more", made[1])
 }
 
 func databaseName(t *testing.T, dsn string) string {

@@ -15,6 +15,11 @@ import (
 	"slices"
 	"sync/atomic"
 	"testing"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	"github.com/aws/aws-sdk-go-v2/credentials"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 )
 
 // Bucket is a bucket of the server, with a proxy before it.
@@ -58,6 +63,32 @@ func New(t testing.TB) *Bucket {
 	s.Start()
 	t.Cleanup(s.Close)
 	b.URL, b.Close = s.URL, s.Close
+	return b
+}
+
+// NewLocked makes a bucket with versions and object lock, in which each new object is
+// locked for some days from its writing; 0 is for none that says nothing of it. Keys and
+// Read do not know its objects.
+func NewLocked(t testing.TB, days int32) *Bucket {
+	t.Helper()
+	b := New(t)
+	b.Name += "-locked"
+	client := s3.New(s3.Options{BaseEndpoint: aws.String(b.URL), UsePathStyle: true, Region: "us-east-1",
+		Credentials: credentials.NewStaticCredentialsProvider(Key, Secret, "")})
+	if _, err := client.CreateBucket(t.Context(), &s3.CreateBucketInput{Bucket: aws.String(b.Name),
+		ObjectLockEnabledForBucket: aws.Bool(true)}); err != nil {
+		t.Fatal(err)
+	}
+	if days == 0 {
+		return b
+	}
+	if _, err := client.PutObjectLockConfiguration(t.Context(), &s3.PutObjectLockConfigurationInput{
+		Bucket: aws.String(b.Name), ObjectLockConfiguration: &types.ObjectLockConfiguration{
+			ObjectLockEnabled: types.ObjectLockEnabledEnabled,
+			Rule: &types.ObjectLockRule{DefaultRetention: &types.DefaultRetention{Days: aws.Int32(days),
+				Mode: types.ObjectLockRetentionModeCompliance}}}}); err != nil {
+		t.Fatal(err)
+	}
 	return b
 }
 

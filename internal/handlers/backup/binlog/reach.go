@@ -70,26 +70,41 @@ type Limit struct {
 	Stays Base
 }
 
-// Prune removes the segments that none of the kept backups needs, and says how many.
-// Where the others take more than a limit, the moments after the oldest backups go.
-func Prune(ctx context.Context, place storage.Store, kept []Base, limit *Limit) (n int, err error) {
+// Surplus are the segments that none of the kept backups needs. Where the others take more
+// than a limit, the moments after the oldest backups go too.
+func Surplus(ctx context.Context, place storage.Store, kept []Base, limit *Limit) ([]Segment, error) {
 	if len(kept) == 0 {
-		return 0, nil
+		return nil, nil
 	}
 	all, err := list(ctx, place)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	if limit != nil {
 		kept = limit.fitting(all, kept)
 	}
-	for _, s := range unneeded(all, kept) {
+	return unneeded(all, kept), nil
+}
+
+// Prune removes the surplus and says how many segments that were.
+func Prune(ctx context.Context, place storage.Store, kept []Base, limit *Limit) (n int, err error) {
+	surplus, err := Surplus(ctx, place, kept, limit)
+	if err != nil {
+		return 0, err
+	}
+	for _, s := range surplus {
 		if err := place.Delete(ctx, s.key()); err != nil {
 			return n, fmt.Errorf("removing %s: %w", s.key(), err)
 		}
 		n++
 	}
 	return n, nil
+}
+
+// Size is what the archive takes at a place.
+func Size(ctx context.Context, place storage.Store) (int64, error) {
+	all, err := list(ctx, place)
+	return size(all), err
 }
 
 // fitting leaves out the oldest bases, until the log of the others takes no more than the

@@ -223,9 +223,13 @@ func (l *Lock) Release(ctx context.Context) {
 	}
 }
 
-// Remove releases the lock and removes its row.
+// Remove releases the lock and removes its row. When ctx has ended, it waits a moment only.
 func (l *Lock) Remove(ctx context.Context) {
 	l.Release(ctx)
+	ctx, cancel := jobs.Outlasting(ctx)
+	defer cancel()
+	ctx, cancel = context.WithTimeout(ctx, releaseTime)
+	defer cancel()
 	if err := l.table.Forget(ctx, l.Name); err != nil {
 		l.table.Logger.WarnContext(ctx, "row of a lock not removed", "event", "lock.release_failed",
 			"lock", l.Name, "error", err)

@@ -83,13 +83,11 @@ type rowTaker interface {
 
 // Post brings one post back with its address, meta data, categories, tags and
 // translations: its rows in the backup replace its present ones, in one transaction.
-// The tables of the backup are loaded beside the live ones for that.
+// The tables of the backup are loaded beside the live ones for that, those of PostgreSQL
+// into a temporary database.
 func (r *Restorer) Post(ctx context.Context, q PostRequest, progress func(catalog.Step)) (post Post, err error) {
 	post = Post{Backup: q.Backup.ID, ID: q.ID, Token: q.Token()}
 	request := Request{Backup: q.Backup, Database: true, TrustUnknown: q.TrustUnknown, AllowFailed: q.AllowFailed}
-	if q.Backup.Engine == database.PostgreSQL {
-		return post, errors.New("single posts can be restored from backups of MySQL and SQLite only")
-	}
 	request.Backup.WithoutFiles = true
 	if err := r.check(request); err != nil {
 		return post, err
@@ -98,7 +96,7 @@ func (r *Restorer) Post(ctx context.Context, q PostRequest, progress func(catalo
 		return post, fmt.Errorf("%w: repeat it without --confirm, and type the word that it names", ErrUnconfirmed)
 	}
 	rows := rowsOfPost(q.Backup.Engine, r.config.TablePrefix, q.ID)
-	if q.Backup.Engine == database.MySQL { // a file of SQLite is loaded whole
+	if q.Backup.Engine == database.MySQL { // the others choose while they load
 		for _, t := range rows {
 			request.Tables = append(request.Tables, t.Table)
 		}
@@ -151,7 +149,7 @@ func (r *Restorer) restoreRows(ctx context.Context, q Request, rows []swap.Rows,
 	if err != nil {
 		return err
 	}
-	p, err := r.rowPlaceOf(e)
+	p, err := r.rowPlaceOf(e, rows)
 	if err != nil {
 		return errors.Join(err, r.undo(context.WithoutCancel(ctx), e))
 	}
@@ -191,10 +189,17 @@ func (r *Restorer) restoreRows(ctx context.Context, q Request, rows []swap.Rows,
 	})
 }
 
-func (r *Restorer) rowPlaceOf(e *entry) (rowPlace, error) {
+func (r *Restorer) rowPlaceOf(e *entry, rows []swap.Rows) (rowPlace, error) {
 	p, err := r.placeOf(e)
 	if err != nil {
 		return nil, err
+	}
+	if postgres, is := p.(*postgresPlace); is {
+		single := &postgresRows{postgresPlace: postgres}
+		for _, t := range rows {
+			single.tables = append(single.tables, t.Table)
+		}
+		return single, nil
 	}
 	single, can := p.(rowPlace)
 	if !can {

@@ -91,7 +91,7 @@ func OpenPostgres(ctx context.Context, dsn, name string) (*Database, error) {
 		_, err := conn.Exec(ctx, "DROP DATABASE IF EXISTS "+name+" WITH (FORCE)")
 		return errors.Join(err, conn.Close(ctx))
 	}
-	tempDBDSN, err := postgresDSN(dsn, name)
+	tempDBDSN, err := PostgresDSN(dsn, name)
 	if err != nil {
 		return nil, errors.Join(err, drop(ctx))
 	}
@@ -104,8 +104,8 @@ func OpenPostgres(ctx context.Context, dsn, name string) (*Database, error) {
 	}, drop: drop}, nil
 }
 
-// postgresDSN is a DSN for another database on the same server.
-func postgresDSN(dsn, database string) (string, error) {
+// PostgresDSN is a DSN for another database on the same server.
+func PostgresDSN(dsn, database string) (string, error) {
 	if !strings.Contains(dsn, "://") {
 		return dsn + " dbname=" + database, nil // the last one counts
 	}

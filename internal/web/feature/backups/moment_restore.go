@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/format"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
@@ -24,23 +25,33 @@ type MomentRestorer interface {
 
 // MomentPlan says what bringing the database to a moment would do.
 type MomentPlan struct {
-	At       time.Time
-	Into     string // names a new database; "" is the site's
-	Database string // that would be written to
+	At       time.Time `json:"at"`
+	Into     string    `json:"into,omitempty"` // names a new database; "" is the site's
+	Database string    `json:"database"`       // that would be written to
 	// Backup is loaded first, and what the log has after its Snapshot is applied to it.
-	Backup, Destination string
-	Snapshot            time.Time
-	Bytes               int64 // of the log that is read
+	Backup      string    `json:"backup"`
+	Destination string    `json:"destination"`
+	Snapshot    time.Time `json:"snapshot_at"`
+	Bytes       int64     `json:"bytes"` // of the log that is read
 	// Uncounted is true when the log was not read in time: then what follows is not known.
-	Uncounted    bool
-	Transactions int64
-	Last         time.Time // of these; zero where there are none
+	Uncounted    bool      `json:"uncounted,omitempty"`
+	Transactions int64     `json:"transactions"`
+	Last         time.Time `json:"last_at,omitzero"` // of these; zero where there are none
 	// Next is the first transaction that is left out; zero where nothing followed.
-	Next time.Time
+	Next time.Time `json:"next_at,omitzero"`
 	// WithoutRows is how many tables backups hold without their rows.
-	WithoutRows int
-	Warnings    []string
-	Confirm     string
+	WithoutRows int      `json:"tables_without_rows"`
+	Warnings    []string `json:"warnings,omitempty"`
+	// Confirm is what is typed, or sent, to do it.
+	Confirm string `json:"confirm"`
+}
+
+// MomentRestore confirms it.
+type MomentRestore struct {
+	// Into is that of the plan.
+	Into string `json:"into,omitempty"`
+	// Confirm is the word of the plan.
+	Confirm string `json:"confirm"`
 }
 
 // seconds is the format of times on this page.
@@ -128,30 +139,90 @@ func (h handlers) restoreMomentByForm(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := r.MayRunType(restoreKind); err != nil {
-		return err
-	}
-	at, into := strings.TrimSpace(r.FormValue("at")), strings.TrimSpace(r.FormValue("into"))
-	if len(at) > mostMoment {
-		return web.RefuseField(http.StatusBadRequest, "at", "The moment is no time.")
-	}
-	plan, err := restorer.PlanMoment(r.Ctx(), at, into)
+	plan, err := planMoment(r, restorer, r.FormValue("at"), r.FormValue("into"))
 	if err != nil {
-		return fmt.Errorf("planning the restore to a moment: %w", err)
+		return err
 	}
 	if yes, err := r.Sure(plan.question(r.Printer()), plan.Confirm); !yes || err != nil {
 		return err
 	}
+	receipt, err := enqueueMoment(r, restorer, plan)
+	if err != nil {
+		return err
+	}
+	r.Audit(plan.Backup, plan.to()+" as "+receipt.UUID)
+	return r.Follow("/admin/backups", receipt)
+}
+
+// to says in the audit log where a restore led.
+func (p MomentPlan) to() string {
+	if p.Into != "" {
+		return "into " + p.Into + ", to " + shown(p.At) + " UTC"
+	}
+	return "to " + shown(p.At) + " UTC"
+}
+
+func planMoment(r *web.Request, restorer MomentRestorer, at, into string) (MomentPlan, error) {
+	at, into = strings.TrimSpace(at), strings.TrimSpace(into)
+	if len(at) > mostMoment {
+		return MomentPlan{}, web.RefuseField(http.StatusBadRequest, "at", "The moment is no time.")
+	}
+	plan, err := restorer.PlanMoment(r.Ctx(), at, into)
+	if err != nil {
+		return plan, fmt.Errorf("planning the restore to a moment: %w", err)
+	}
+	return plan, nil
+}
+
+func (h handlers) showMomentPlan(r *web.Request) error {
+	restorer, err := h.momentRestorer()
+	if err != nil {
+		return err
+	}
+	plan, err := planMoment(r, restorer, r.Param("at"), r.QueryParam("into"))
+	if err != nil {
+		return err
+	}
+	view := r.View()
+	plan.Warnings = ops.Each(plan.Warnings, view.Text)
+	return r.JSON(http.StatusOK, plan)
+}
+
+// restoreMoment enqueues a restore to a moment that the word of its plan confirms.
+func (h handlers) restoreMoment(r *web.Request) error {
+	restorer, err := h.momentRestorer()
+	if err != nil {
+		return err
+	}
+	var q MomentRestore
+	if err := r.Decode(&q); err != nil {
+		return err
+	}
+	plan, err := planMoment(r, restorer, r.Param("at"), q.Into)
+	if err != nil {
+		return err
+	}
+	if q.Confirm != plan.Confirm {
+		return web.RefuseField(http.StatusUnprocessableEntity, "confirm",
+			"Confirm it with the word that GET on the same address names.")
+	}
+	receipt, err := enqueueMoment(r, restorer, plan)
+	if err != nil {
+		return err
+	}
+	return r.AnswerJob(plan.Backup+": "+plan.to(), restoreKind, receipt)
+}
+
+// enqueueMoment enqueues a restore that was confirmed, for callers who may.
+func enqueueMoment(r *web.Request, restorer MomentRestorer, plan MomentPlan) (jobs.Receipt, error) {
+	if err := r.MayRunType(restoreKind); err != nil {
+		return jobs.Receipt{}, err
+	}
 	receipt, err := restorer.RestoreMoment(r.Ctx(), plan, plan.Confirm)
 	if err != nil {
-		return fmt.Errorf("restoring to a moment: %w", err)
+		return receipt, fmt.Errorf("restoring to a moment: %w", err)
 	}
-	detail := "to " + shown(plan.At) + " UTC as " + receipt.UUID
-	if plan.Into != "" {
-		detail = "into " + plan.Into + ", " + detail
-	}
-	r.Audit(plan.Backup, detail)
-	return r.Follow("/admin/backups", receipt)
+	return receipt, nil
 }
 
 // mostMoment is how many characters a time has at most.
