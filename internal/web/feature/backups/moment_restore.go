@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-	"github.com/cmsjobs/cmsjobs/internal/web/format"
-	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // MomentRestorer is a Recoverer that also brings the database to a moment.
@@ -24,61 +23,12 @@ type MomentRestorer interface {
 
 // MomentPlan says what bringing the database to a moment would do.
 type MomentPlan struct {
-	At       time.Time
-	Into     string // names a new database; "" is the site's
-	Database string // that would be written to
-	// Backup is loaded first, and what the log has after its Snapshot is applied to it.
+	At   time.Time
+	Into string // names a new database; "" is the site's
+	// Backup is loaded first, and what the archived log has after it is applied to it.
 	Backup, Destination string
-	Snapshot            time.Time
-	Bytes               int64 // of the log that is read
-	// Uncounted is true when the log was not read in time: then what follows is not known.
-	Uncounted    bool
-	Transactions int64
-	Last         time.Time // of these; zero where there are none
-	// Next is the first transaction that is left out; zero where nothing followed.
-	Next time.Time
-	// WithoutRows is how many tables backups hold without their rows.
-	WithoutRows int
-	Warnings    []string
-	Confirm     string
-}
-
-// seconds is the format of times on this page.
-const seconds = time.DateTime
-
-func shown(t time.Time) string { return t.UTC().Format(seconds) }
-
-// question tells in sentences what would happen.
-func (p MomentPlan) question(lang locale.Printer) string {
-	var text []string
-	say := func(key string, args ...any) { text = append(text, lang.Text("moment."+key, args...)) }
-	say("ask", shown(p.At), p.Database)
-	say("backup", p.Backup, shown(p.Snapshot), p.Destination)
-	switch {
-	case p.Uncounted:
-		say("uncounted", format.Bytes(p.Bytes))
-	case p.Transactions == 0:
-		say("nothing")
-	default:
-		say("transactions", p.Transactions, shown(p.Last))
-	}
-	if !p.Next.IsZero() {
-		say("next", shown(p.Next))
-	} else if !p.Uncounted {
-		say("last")
-	}
-	if p.WithoutRows > 0 {
-		say("without", p.WithoutRows)
-	}
-	for _, warning := range p.Warnings {
-		text = append(text, web.Sentence(warning))
-	}
-	if p.Into != "" {
-		say("new", p.Into)
-	} else {
-		say("site")
-	}
-	return strings.Join(text, " ")
+	Summary             phrase.Summary
+	Confirm             string
 }
 
 type momentPageData struct {
@@ -139,14 +89,14 @@ func (h handlers) restoreMomentByForm(r *web.Request) error {
 	if err != nil {
 		return fmt.Errorf("planning the restore to a moment: %w", err)
 	}
-	if yes, err := r.Sure(plan.question(r.Printer()), plan.Confirm); !yes || err != nil {
+	if yes, err := r.SureOfPlan("", plan.Confirm, planned(r, plan.Summary)); !yes || err != nil {
 		return err
 	}
 	receipt, err := restorer.RestoreMoment(r.Ctx(), plan, plan.Confirm)
 	if err != nil {
 		return fmt.Errorf("restoring to a moment: %w", err)
 	}
-	detail := "to " + shown(plan.At) + " UTC as " + receipt.UUID
+	detail := "to " + plan.At.UTC().Format(time.DateTime) + " UTC as " + receipt.UUID
 	if plan.Into != "" {
 		detail = "into " + plan.Into + ", " + detail
 	}
