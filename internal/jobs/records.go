@@ -73,7 +73,7 @@ type TickRecord struct {
 	Tick    time.Time // the moment that was due
 	At      time.Time // when it was enqueued, or found missed
 	UUID    string    // of the job; "" when none was enqueued
-	Outcome string    // "enqueued", a run's outcome once there is one, "missed", "skipped"
+	Outcome string    // "enqueued", that of [TickOutcome] once a run ended, "missed", "skipped"
 	// Duration of the job's last run; 0 while there is none.
 	Duration time.Duration
 	Note     string

@@ -199,6 +199,29 @@ func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 	v.get(v.at).sees("<p>1 file, 2.0 MiB, would be deleted.</p>", "<summary>As JSON</summary>")
 }
 
+// partlyDone has a schedule whose last backup lacked something.
+type partlyDone struct{ *features }
+
+func (partlyDone) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
+	return jobs.List[jobs.TickRecord]{Items: []jobs.TickRecord{{Tick: noon, Outcome: jobs.PartialOutcome},
+		{Tick: noon.Add(-time.Hour), Outcome: "completed"}}}, nil
+}
+
+// TestAPartOfTheWorkIsNeitherDoneNorFailed looks at both strips of an entry whose last
+// job did a part: shape, word, sum for screen readers, and the legend.
+func TestAPartOfTheWorkIsNeitherDoneNorFailed(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) { c.Schedules = partlyDone{c.Schedules.(*features)} })
+	v := s.visitor(t).signIn("admin")
+	const square = `<rect class="part"`
+	v.get("/admin/schedules").sees(square, `<rect class="part-of"`, "<title>2026-11-21 12:00 UTC partial</title>",
+		"1 completed, 1 partial", `</svg>partial</li>`)
+	v.get("/admin").sees(square, `<rect class="part-of"`, "<title>2026-11-21 12:00 UTC partial</title>",
+		"1 completed, 1 partial")
+	v.press("/admin/look", "lang", "vi", "back", "/admin/schedules")
+	v.get("/admin/schedules").sees("12:00 UTC một phần</title>", "1 hoàn thành, 1 một phần", `</svg>một phần</li>`)
+	v.get("/admin").sees("12:00 UTC một phần</title>", "1 hoàn thành, 1 một phần")
+}
+
 // TestTickedJobsAreChangedAndNoOthers posts the form of the boxes.
 func TestTickedJobsAreChangedAndNoOthers(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)

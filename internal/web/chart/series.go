@@ -247,7 +247,7 @@ func Spark(colour string, values []float64) template.HTML {
 		`aria-hidden="true"><path class="area" d="M0 24L%sL100 24z"/><path d="M%s"/></svg>`, colour, line, line))
 }
 
-// Square is one outcome in a strip, by its class: ok, warn, bad, miss, skip2, none.
+// Square is one outcome in a strip, by its class: ok, part, warn, bad, miss, skip2, none.
 type Square struct{ Class, Title string }
 
 // Strip draws outcomes, oldest first; how high a square is says what it is as well.
@@ -265,6 +265,9 @@ func Strip(name string, squares []Square) template.HTML {
 			y, height = 2, 12
 		case "skip2":
 			y, height = 7, 2
+		case "part": // half filled
+			y, height = 8, 8
+			fmt.Fprintf(&out, `<rect class="part-of" x="%d.5" y=".5" width="7" height="15" rx="1"/>`, i*pitch)
 		}
 		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="%d" width="8" height="%d" rx="1.5"><title>%s</title></rect>`,
 			s.Class, i*pitch, y, height, template.HTMLEscapeString(s.Title))
