@@ -128,6 +128,9 @@ type Series struct {
 	// AllDurations are those of all steps together.
 	Waits, Durations       []Percentiles
 	AllWaits, AllDurations Percentiles
+	// Waiting and Running are how many attempts did so on average in each step, of those
+	// that have ended: about, as their waits and durations are known by ranges.
+	Waiting, Running []float64
 }
 
 // NamedCounts are the attempts of an outcome, a type or a queue. The name of
