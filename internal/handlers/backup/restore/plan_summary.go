@@ -45,8 +45,8 @@ func rowsOf(n int64, none string) any {
 // Summary implements jobs.Summarizer: what Moment would do.
 func (p MomentPlan) Summary() (s phrase.Summary) {
 	shown := func(t time.Time) string { return t.UTC().Format(time.DateTime) }
-	s.Say("The moment %s UTC is restored into the database %s: all is there that was committed in that second or before.",
-		shown(p.At), p.Database)
+	s.Say("The moment %s UTC is restored into the database %s: all is there that was committed in that second or "+
+		"before.", shown(p.At), p.Database)
 	s.Say("The backup %s of %s UTC at %s is loaded first.", p.Backup, shown(p.Snapshot), p.Destination)
 	switch {
 	case p.Uncounted:
@@ -68,8 +68,8 @@ func (p MomentPlan) Summary() (s phrase.Summary) {
 	if p.New {
 		s.Say("The database %s is made for it; the site stays as it is.", p.Database)
 	} else {
-		s.Say("It replaces the site's tables at once. A backup of the present state is made first. Changes since that " +
-			"moment are lost from the site; its files stay.")
+		s.Say("It replaces the site's tables at once. A backup of the present state is made first. Changes since " +
+			"that moment are lost from the site; its files stay.")
 	}
 	phrase.Lines(&s, phrase.Columns("Note"), p.Warnings)
 	phrase.Lines(&s, phrase.Columns("Note"), p.Notes)

@@ -35,7 +35,8 @@ func tiles(req *web.Request, g healthInputs, x *jobs.Series, look span, summarie
 	if x != nil && len(x.Waiting) > 0 && len(x.Running) > 0 {
 		waiting.Spark = occupancySpark(lang, "idle", "overview.spark.waiting", withBacklog(x.Waiting, x.Step,
 			time.Duration(stats.OldestMS)*time.Millisecond, g.stats.Queued), look)
-		running.Spark = occupancySpark(lang, "busy", "overview.spark.running", withNow(x.Running, stats.Processing), look)
+		running.Spark = occupancySpark(lang, "busy", "overview.spark.running", withNow(x.Running,
+			stats.Processing), look)
 	}
 	list := append([]tile{waiting, running}, pastTiles(lang, x, look, stats)...)
 	for _, s := range summaries {
