@@ -148,4 +148,14 @@ var guardsOfPages = []guard{
 		in:      pages,
 		test:    "TestTwoLengthsAreRefusedOverTLS",
 	},
+	{
+		promise: "P12",
+		name:    "a part of the work is not all of it",
+		file:    "internal/jobs/figures.go",
+		old:     "		r.Status == PartialOutcome {",
+		without: "		r.Status == run {",
+		in:      store,
+		test:    "TestATickSaysThatItsJobDidOnlyAPart",
+		only:    "sqlite",
+	},
 }

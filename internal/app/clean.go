@@ -160,16 +160,32 @@ func (r *Services) PruneTo(ctx context.Context, path string, before time.Time, r
 
 // Summary implements jobs.Summarizer.
 func (c cleaned) Summary() (s phrase.Summary) {
-	args := []any{c.Runs, c.Ticks, c.Failed, c.Orders, c.Workers, c.Stuck}
 	if c.DryRun {
-		s.Say("Would remove %s old {run|runs}, %s old {tick|ticks}, %s old failed {job|jobs}, %s {order|orders} and "+
-			"%s dead {worker|workers}, and release %s stuck {job|jobs}.", args...)
-	} else {
-		s.Say("Removed %s old {run|runs}, %s old {tick|ticks}, %s old failed {job|jobs}, %s {order|orders} and %s "+
-			"dead {worker|workers}; released %s stuck {job|jobs}.", args...)
+		return c.wouldSay()
 	}
+	phrase.Count(&s, c.Runs, "Removed %s old {run|runs}.")
+	phrase.Count(&s, c.Ticks, "Removed %s old {tick|ticks}.")
+	phrase.Count(&s, c.Orders, "Removed %s old {order|orders} of internal jobs.")
+	phrase.Count(&s, c.Workers, "Removed %s dead {worker|workers}.")
+	phrase.Count(&s, c.Stuck, "Released %s stuck {job|jobs}.")
+	phrase.Count(&s, c.Failed, "Deleted %s old failed {job|jobs}.")
 	if c.Export != "" {
 		s.Say("The failed jobs were written to %s before.", c.Export)
 	}
+	if len(s.Sentences) == 0 {
+		s.Say("There was nothing to remove.")
+	}
+	return s
+}
+
+// wouldSay is the summary of a dry run.
+func (c cleaned) wouldSay() (s phrase.Summary) {
+	phrase.Count(&s, c.Runs, "%s old {run|runs} would be removed.")
+	phrase.Count(&s, c.Workers, "%s dead {worker|workers} would be removed.")
+	phrase.Count(&s, c.Failed, "%s old failed {job|jobs} would be written to a file and deleted.")
+	if len(s.Sentences) == 0 {
+		s.Say("No old runs, dead workers or old failed jobs would be removed.")
+	}
+	s.Say("A dry run does not count ticks, orders and stuck jobs.")
 	return s
 }

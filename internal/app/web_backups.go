@@ -130,8 +130,7 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.R
 	inTime, cancel := context.WithTimeout(ctx, planTime)
 	defer cancel()
 	plan, err := b.h.Plan(inTime, q, nil)
-	unread := err != nil && inTime.Err() != nil && ctx.Err() == nil
-	if unread {
+	if err != nil && inTime.Err() != nil && ctx.Err() == nil {
 		plan, err = b.h.Outline(ctx, q)
 	}
 	if err != nil {
@@ -141,14 +140,8 @@ func (b webBackups) PlanRestore(ctx context.Context, name string, part backups.R
 		return backups.RestorePlan{}, fmt.Errorf("%w: %w: %s", jobs.ErrConflict, restore.ErrUnfit,
 			strings.Join(plan.Refused, "; "))
 	}
-	view := backups.RestorePlan{Warnings: plan.Warnings, Database: plan.Database, Tables: int64(len(plan.Tables)),
-		NewFiles: plan.NewFiles, ChangedFiles: plan.ChangedFiles, Unread: unread && q.Files, Confirm: plan.Token,
-		Untrusted: plan.Untrusted, Executable: plan.Executable}
-	for _, t := range plan.Tables {
-		view.RowsNow += max(t.RowsNow, 0)
-		view.RowsThen += max(t.RowsBackup, 0)
-	}
-	return view, nil
+	return backups.RestorePlan{Summary: plan.Summary(), Unread: plan.Unread, Confirm: plan.Token,
+		Untrusted: plan.Untrusted, Executable: plan.Executable}, nil
 }
 
 // RestoreBackup enqueues a job that restores. confirm is the word of the plan
@@ -299,7 +292,7 @@ func (b webBackups) PlanMoment(ctx context.Context, at, into string) (v backups.
 	return backups.MomentPlan{At: plan.At, Into: into, Database: plan.Database, Backup: plan.Backup,
 		Destination: plan.Destination, Snapshot: plan.Snapshot, Bytes: plan.Bytes, Uncounted: plan.Uncounted,
 		Transactions: plan.Transactions, Last: plan.Last, Next: plan.Next, WithoutRows: len(plan.WithoutRows),
-		Warnings: slices.Concat(plan.Warnings, plan.Notes), Confirm: plan.Token}, nil
+		Warnings: slices.Concat(plan.Warnings, plan.Notes), Summary: plan.Summary(), Confirm: plan.Token}, nil
 }
 
 // RestoreMoment enqueues a job that brings the database to the moment of a plan.

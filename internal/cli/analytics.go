@@ -98,7 +98,7 @@ func (a *commandLine) analyticsProcessCommand() *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return a.printJSON(done)
+				return a.summary(done, done.Summary())
 			})
 		}}
 	c.Flags().StringVar(&span, "range", "", "days as 2026-01-01..2026-01-31, 2026-01-31, 2026-W05, 2026-01 (default: "+

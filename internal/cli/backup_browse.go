@@ -218,9 +218,12 @@ day.`,
 
 func (a *commandLine) printKept(plan []backup.Kept) error {
 	cells := make([][]string, len(plan))
+	gone, freed := 0, int64(0)
 	for i, k := range plan {
 		stays, until := "goes", ""
-		if k.Keep {
+		if !k.Keep {
+			gone, freed = gone+1, freed+k.Space()
+		} else {
 			stays, until = "stays", "by hand"
 			if !k.Until.IsZero() {
 				until = k.Until.UTC().Format(time.DateOnly)
@@ -232,6 +235,8 @@ func (a *commandLine) printKept(plan []backup.Kept) error {
 	if plan == nil {
 		plan = []backup.Kept{}
 	}
+	a.printf("%s", display.Sprintf("Would delete %d of %d {backup|backups}, %s. Nothing was deleted.", gone, len(plan),
+		humanize.IBytes(uint64(freed))))
 	return a.list(plan, []string{"ID", "DESTINATION", "STATUS", "VERIFIED", "MADE", "", "UNTIL", "WHY"}, cells,
 		"No backups.")
 }

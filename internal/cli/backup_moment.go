@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -121,7 +120,7 @@ func (a *commandLine) planMoment(ctx context.Context, h *backup.Handler, q resto
 	if a.global.json {
 		err = a.printJSON(p)
 	} else {
-		a.describeMoment(p)
+		err = a.describeMoment(p)
 	}
 	switch {
 	case err != nil:
@@ -134,33 +133,24 @@ func (a *commandLine) planMoment(ctx context.Context, h *backup.Handler, q resto
 	return app.Usagef("nothing was changed: say it again with --confirm %s", p.Token)
 }
 
-func (a *commandLine) describeMoment(p restore.MomentPlan) {
-	fmt.Fprintf(a.out, "The database as it was at %s (%s UTC), into %s.\n", p.At.Format("2006-01-02 15:04:05 -07:00"),
-		utc(p.At), display.Printable(p.Database))
-	fmt.Fprintf(a.out, "Backup: %s at %s, of %s UTC.\n", p.Backup, p.Destination, utc(p.Snapshot))
+func (a *commandLine) describeMoment(p restore.MomentPlan) error {
+	if err := a.summary(p, p.Summary()); err != nil {
+		return err
+	}
 	fmt.Fprintf(a.out, "Log: %s in %s, from %s to %s; archived until %s UTC.\n", humanize.IBytes(uint64(p.Bytes)),
 		display.Sprintf("%d {segment|segments}", p.Segments), p.From, p.To, utc(p.Until))
-	fmt.Fprintf(a.out, "Transactions: %d, the last one at %s UTC; the next one, which is left out, at %s UTC.\n",
-		p.Transactions, utc(p.Last), utc(p.Next))
-	for _, text := range slices.Concat(p.Warnings, p.Notes) {
-		fmt.Fprintf(a.out, "Note: %s.\n", display.Printable(text))
-	}
 	for _, text := range p.Refused {
 		fmt.Fprintf(a.out, "It cannot be restored there: %s.\n", display.Printable(text))
 	}
 	if len(p.Refused) == 0 {
 		fmt.Fprintf(a.out, "To do it: --confirm %s\n", p.Token)
 	}
+	return nil
 }
 
 func (a *commandLine) printMoment(done restore.MomentResult) error {
-	if err := a.list(done, []string{"RESTORED", "DATABASE", "TABLES", "ROWS", "TRANSACTIONS", "PROBLEMS"},
-		[][]string{{utc(done.At), done.Database, strconv.Itoa(done.Tables), strconv.FormatInt(done.Rows, 10),
-			strconv.FormatInt(done.Transactions, 10), strings.Join(done.Problems, "; ")}}, ""); err != nil {
+	if err := a.summary(done, done.Summary()); err != nil {
 		return err
-	}
-	if !a.global.json && len(done.WithoutRows) > 0 {
-		fmt.Fprintf(a.out, "Without rows, as in each backup: %s.\n", strings.Join(done.WithoutRows, ", "))
 	}
 	if len(done.Problems) > 0 {
 		return errors.New("what was restored may differ from what was there")

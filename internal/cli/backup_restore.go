@@ -182,9 +182,7 @@ func (a *commandLine) restore(ctx context.Context, h *backup.Handler, q restore.
 	if err != nil {
 		return err
 	}
-	if err := a.list(done, []string{"RESTORED", "TABLES", "FILES", "PROBLEMS"},
-		[][]string{{q.Backup.ID, strconv.Itoa(done.Tables), strconv.FormatInt(done.Files, 10),
-			strings.Join(done.Problems, "; ")}}, ""); err != nil {
+	if err := a.summary(done, done.Summary()); err != nil {
 		return err
 	}
 	if len(done.Problems) > 0 {
@@ -197,40 +195,14 @@ func (a *commandLine) printPlan(p restore.Plan) error {
 	if a.global.json {
 		return a.printJSON(p)
 	}
-	cells := make([][]string, len(p.Tables))
-	for i, t := range p.Tables {
-		now := strconv.FormatInt(t.RowsNow, 10)
-		if t.RowsNow < 0 {
-			now = "not there"
-		}
-		cells[i] = []string{t.Name, now, strconv.FormatInt(t.RowsBackup, 10)}
-	}
-	if len(cells) > 0 {
-		fmt.Fprintf(a.out, "Into the database %s:\n", display.Printable(p.Database))
-		if err := a.table([]string{"TABLE", "ROWS NOW", "ROWS IN THE BACKUP"}, cells); err != nil {
-			return err
-		}
-	}
-	fmt.Fprintf(a.out, "Files: %d new, %d overwritten, %d as they are. Tables that stay: %d.\n", p.NewFiles,
-		p.ChangedFiles, p.SameFiles, len(p.Kept))
-	for _, name := range p.Examples {
-		fmt.Fprintf(a.out, "  %s\n", display.Printable(name))
-	}
-	if more := p.NewFiles + p.ChangedFiles - int64(len(p.Examples)); more > 0 {
-		fmt.Fprintf(a.out, "  and %d more\n", more)
+	if err := a.summary(p, p.Summary()); err != nil {
+		return err
 	}
 	if p.Executable > 0 {
-		fmt.Fprintf(a.out, "Files that a web server could execute: %d. They are restored only with "+
-			"--allow-executable:\n", p.Executable)
-		for _, name := range p.ExecutableNames {
-			fmt.Fprintf(a.out, "  %s\n", display.Printable(name))
-		}
+		fmt.Fprintln(a.out, "Files that a web server could execute are restored only with --allow-executable.")
 	}
 	if p.Untrusted != "" {
 		fmt.Fprintf(a.out, "\n%s.\nIt is restored only with --trust-unknown.\n\n", display.Printable(p.Untrusted))
-	}
-	for _, text := range p.Warnings {
-		fmt.Fprintf(a.out, "Note: %s.\n", display.Printable(text))
 	}
 	for _, text := range p.Refused {
 		fmt.Fprintf(a.out, "It cannot be restored there: %s.\n", display.Printable(text))

@@ -177,6 +177,14 @@ func (a *commandLine) inline(c *cobra.Command, r *app.Services, entry jobs.Entry
 	if a.global.json {
 		return a.printJSON(map[string]any{"type": entry.Type, "inline": true, "result": result})
 	}
-	_, err = fmt.Fprintf(a.out, "Ran %s at once, as jobs are disabled. Result: %s\n", entry.Type, result)
+	if _, err = fmt.Fprintf(a.out, "Ran %s at once, as jobs are disabled.\n", entry.Type); err != nil {
+		return err
+	}
+	if entry.Summary != nil && len(result) > 0 {
+		if said, err := entry.Summary(result); err == nil {
+			return a.summary(nil, said)
+		}
+	}
+	_, err = fmt.Fprintf(a.out, "Result: %s\n", result)
 	return err
 }

@@ -213,7 +213,7 @@ func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Ti
 	}
 	if dry || total == 0 {
 		return a.pruned(map[string]any{"would_delete": total, "before": before.UTC()},
-			fmt.Sprintf("%d failed jobs are older than %s.", total, before.UTC().Format(time.DateTime)))
+			wouldPrune(total, before))
 	}
 	if path == "" {
 		if path, err = r.ExportFile(a.Now()); err != nil {
@@ -228,6 +228,14 @@ func (a *commandLine) prune(ctx context.Context, r *app.Services, before time.Ti
 	}
 	return a.pruned(map[string]any{"deleted": n, "export": path}, fmt.Sprintf("%d failed jobs were written to %s and "+
 		"deleted.", n, path))
+}
+
+func wouldPrune(total int64, before time.Time) string {
+	than := before.UTC().Format(time.DateTime) + " UTC"
+	if total == 0 {
+		return "No failed jobs are older than " + than + "."
+	}
+	return display.Sprintf("%d failed {job|jobs} older than %s would be written to a file and deleted.", total, than)
 }
 
 func (a *commandLine) pruned(v any, sentence string) error {

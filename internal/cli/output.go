@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/dustin/go-humanize"
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/schollz/progressbar/v3"
@@ -18,6 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/terminal"
 )
 
@@ -124,6 +126,45 @@ func (a *commandLine) table(heads []string, cells [][]string) error {
 		}
 	}
 	return nil
+}
+
+// summary prints what was done, or would be: as JSON what value is, for people in
+// sentences and tables.
+func (a *commandLine) summary(value any, s phrase.Summary) error {
+	if a.global.json {
+		return a.printJSON(value)
+	}
+	for _, sentence := range s.Sentences {
+		text := display.Sprintf(sentence.Form, shownValues(sentence.Args)...)
+		if _, err := fmt.Fprintln(a.out, display.Printable(text)); err != nil {
+			return err
+		}
+	}
+	for _, t := range s.Tables {
+		heads := ops.Each(t.Columns, strings.ToUpper)
+		cells := ops.Each(t.Rows, func(row []any) []string {
+			return ops.Each(shownValues(row), func(value any) string { return fmt.Sprint(value) })
+		})
+		if err := a.table(heads, cells); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// shownValues are values of a summary as a terminal shows them.
+func shownValues(values []any) []any {
+	return ops.Each(values, func(value any) any {
+		switch v := value.(type) {
+		case phrase.Size:
+			return humanize.IBytes(uint64(max(v, 0)))
+		case time.Time:
+			return v.UTC().Format(time.DateTime) + " UTC"
+		case time.Duration:
+			return v.Round(time.Millisecond).String()
+		}
+		return fmt.Sprint(value)
+	})
 }
 
 func row(cells []string) table.Row {

@@ -47,7 +47,8 @@ func testThePartsByHandOnMySQL(t *testing.T, engine jobstest.Engine) {
 		t.Fatal(err)
 	}
 	plan := on("backup", "restore", "latest", "--database", "--dry-run")
-	want(t, plan, 0, "posts", "To do it: --confirm")
+	want(t, plan, 0, "Replaces ", "of the database ", "TABLE", "ROWS IN THE BACKUP", "posts", "To do it: --confirm")
+	want(t, on("backup", "prune", "--dry-run"), 0, "Would delete 0 of 1 backup, 0 B. Nothing was deleted.", "stays")
 	want(t, on("backup", "restore", "latest", "--database", "--confirm", "wrong"), 1, "not confirmed")
 	word := regexp.MustCompile(`--confirm (\S+)`).FindStringSubmatch(plan.out)[1]
 	want(t, on("backup", "restore", "latest", "--database", "--confirm", word), 0)

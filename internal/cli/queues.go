@@ -312,9 +312,5 @@ func (a *commandLine) clean(ctx context.Context, r *app.Services) error {
 	if err != nil {
 		return err
 	}
-	return a.list(done, []string{"CLEANED", "ROWS"}, [][]string{{"dead workers", count(done.Workers)},
-		{"stuck jobs released", count(done.Stuck)},
-		{"old runs", count(done.Runs)}, {"old ticks of the schedule", count(done.Ticks)},
-		{"old orders of internal jobs", count(done.Orders)}, {strings.TrimSpace("old failed jobs " + done.Export),
-			count(done.Failed)}}, "")
+	return a.summary(done, done.Summary())
 }

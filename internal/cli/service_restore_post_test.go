@@ -166,7 +166,7 @@ func TestTheDatabaseOfAnySecondByTheCommandLine(t *testing.T) {
 			"backup", "restore", "--at", at, "--into", "found_again"}, more...)...)
 	}
 	plan := command("--dry-run")
-	want(t, plan, 0, "into found_again", "Transactions: ", "To do it: --confirm ")
+	want(t, plan, 0, "into the database found_again", "transaction", "The database found_again is made for it", "To do it: --confirm ")
 	word := regexp.MustCompile(`--confirm (\S+)`).FindStringSubmatch(plan.out)[1]
 	want(t, command(), 2, "nothing was changed", word)
 	want(t, command("--confirm", "another"), 1, "not confirmed")

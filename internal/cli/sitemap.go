@@ -61,7 +61,7 @@ func (a *commandLine) writeSitemap(ctx context.Context, r *app.Services, force b
 	if err != nil {
 		return err
 	}
-	return a.printJSON(result)
+	return a.summary(result, result.Summary())
 }
 
 // previewSitemap shows what a map would have; nothing is written.
@@ -74,9 +74,15 @@ func (a *commandLine) previewSitemap(ctx context.Context, r *app.Services) error
 		return err
 	}
 	var cells [][]string
+	urls, skipped := 0, 0
 	for _, p := range list {
+		urls, skipped = urls+p.URLs, skipped+p.SkippedRows
 		cells = append(cells, []string{p.Model, p.Table, strconv.Itoa(p.URLs), strconv.Itoa(p.SkippedRows),
 			strings.Join(p.First, "\n")})
+	}
+	if len(list) > 0 {
+		a.printf("%s", display.Sprintf("The sitemap would have %d {address|addresses}; %d {row is|rows are} left out. "+
+			"Nothing was written.", urls, skipped))
 	}
 	if err := a.list(list, []string{"CONTENT", "TABLE", "URLS", "SKIPPED", "FIRST"}, cells,
 		"No content."); err != nil ||

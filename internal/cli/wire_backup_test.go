@@ -85,7 +85,7 @@ func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
 	}
 	restore := []string{"backup", "restore", "latest", "--paths", "media/**"}
 	plan := on(append(restore, "--dry-run")...)
-	want(t, plan, 0, "2 new, 1 overwritten", "media/logo.svg", "media/news/photo ü.jpg", "To do it: --confirm")
+	want(t, plan, 0, "Creates 2 files and overwrites 1; ", "media/logo.svg", "media/news/photo ü.jpg", "To do it: --confirm")
 	holds("news/photo ü.jpg", []byte("spoiled"))
 	word := regexp.MustCompile(`--confirm (\S+)`).FindStringSubmatch(plan.out)[1]
 	want(t, on(append(restore, "--confirm", word)...), 0)

@@ -1,5 +1,7 @@
 package jobs
 
+import "encoding/json"
+
 // Figure defines a number that people see of jobs. Every surface (page, API,
 // command line, metrics) that shows one counts it so.
 type Figure struct {
@@ -51,6 +53,23 @@ func Figures() []Figure {
 // CrashedOutcome is the outcome of an attempt whose worker died. No worker
 // settles so, so it is no Outcome.
 const CrashedOutcome = "crashed"
+
+// PartialOutcome is that of a tick whose job did only a part of its work, as its result
+// says; the run itself ended completed or failed.
+const PartialOutcome = "partial"
+
+// TickOutcome is the outcome of a tick whose job's last run ended so. A result whose
+// field status is "partial" says that only a part was done.
+func TickOutcome(run string, result json.RawMessage) string {
+	var r struct {
+		Status string `json:"status"`
+	}
+	if (run == Completed.String() || run == Failed.String()) && json.Unmarshal(result, &r) == nil &&
+		r.Status == PartialOutcome {
+		return PartialOutcome
+	}
+	return run
+}
 
 // FailedAttempt says whether an attempt that ended so is one of the failed
 // attempts.

@@ -73,7 +73,7 @@ type TickRecord struct {
 	Tick    time.Time // the moment that was due
 	At      time.Time // when it was enqueued, or found missed
 	UUID    string    // of the job; "" when none was enqueued
-	Outcome string    // "enqueued", a run's outcome once there is one, "missed", "skipped"
+	Outcome string    // "enqueued", that of [TickOutcome] once a run ended, "missed", "skipped"
 	// Duration of the job's last run; 0 while there is none.
 	Duration time.Duration
 	Note     string
@@ -128,6 +128,9 @@ type Series struct {
 	// AllDurations are those of all steps together.
 	Waits, Durations       []Percentiles
 	AllWaits, AllDurations Percentiles
+	// Waiting and Running are how many attempts did so on average in each step, of those
+	// that have ended: about, as their waits and durations are known by ranges.
+	Waiting, Running []float64
 }
 
 // NamedCounts are the attempts of an outcome, a type or a queue. The name of

@@ -223,7 +223,7 @@ func schedules(list []ops.ScheduleView, now time.Time) []line {
 	for _, s := range list {
 		last, look := "–", plain
 		if s.Last != nil {
-			if last = s.Last.Outcome; last == "failed" || last == "missed" {
+			if last = s.Last.Outcome; last == "failed" || last == "missed" || last == "partial" {
 				look = red
 			}
 		}

@@ -64,7 +64,7 @@ func TestThePaletteHasContrast(t *testing.T) {
 		"white": {"accent", "bad-fill"},
 	}
 	marks := map[string][]string{"line-strong": {"surface"}, "focus": {"bg", "surface"}}
-	for _, name := range []string{"c-ok", "c-warn", "c-bad", "c-1", "c-2", "c-3", "c-4", "c-5", "c-6"} {
+	for _, name := range []string{"c-ok", "c-warn", "c-bad", "c-part", "c-1", "c-2", "c-3", "c-4", "c-5", "c-6"} {
 		marks[name] = []string{"surface"}
 	}
 	for i, theme := range readPalette(t) {

@@ -15,6 +15,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/binlog"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/explain"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -87,12 +89,13 @@ func (h *features) PlanRestore(_ context.Context, id string, part backups.Restor
 	if id != "b.tar.zst" {
 		return backups.RestorePlan{}, jobs.ErrNotFound
 	}
-	plan := backups.RestorePlan{NewFiles: 2, ChangedFiles: 3, Confirm: "cms-" + string(part)}
+	plan := restore.Plan{NewFiles: 2, ChangedFiles: 3, Unread: part == backups.RestoreAll,
+		Warnings: []string{"the collation differs"}}
 	if part != backups.RestoreFiles {
-		plan.Database, plan.Tables, plan.RowsNow, plan.RowsThen = "cms", 4, 50, 60
+		plan.Database, plan.Tables = "cms", []restore.TableChange{{Name: "posts", RowsNow: 50, RowsBackup: 53},
+			{Name: "tags", RowsNow: -1, RowsBackup: 7}}
 	}
-	plan.Unread = part == backups.RestoreAll
-	return plan, nil
+	return backups.RestorePlan{Summary: plan.Summary(), Unread: plan.Unread, Confirm: "cms-" + string(part)}, nil
 }
 func (h *features) RestoreBackup(_ context.Context, _ string, part backups.RestorePart, confirm string,
 	_ backups.RestoreAllowance) (jobs.Receipt, error) {
@@ -132,8 +135,11 @@ func (h *features) PlanMoment(_ context.Context, at, into string) (backups.Momen
 	if err != nil {
 		return backups.MomentPlan{}, jobs.ErrConflict
 	}
-	return backups.MomentPlan{At: moment, Into: into, Database: "cms", Backup: "b", Destination: "local", Snapshot: noon,
-		Transactions: 3, Last: noon, Next: noon.Add(time.Minute), WithoutRows: 2, Confirm: "moment-1"}, nil
+	plan := restore.MomentPlan{At: moment, New: into != "", Database: "cms", Backup: "b", Destination: "local",
+		Snapshot: noon, WithoutRows: []string{"cache", "sessions"},
+		Result: binlog.Result{Transactions: 3, Last: noon, Next: noon.Add(time.Minute)}}
+	return backups.MomentPlan{At: moment, Into: into, Backup: "b", Destination: "local", Summary: plan.Summary(),
+		Confirm: "moment-1"}, nil
 }
 func (h *features) RestoreMoment(_ context.Context, p backups.MomentPlan, confirm string) (jobs.Receipt, error) {
 	if confirm != p.Confirm {

@@ -5,9 +5,11 @@ import (
 	"compress/gzip"
 	"context"
 	"fmt"
+	"math"
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -102,6 +104,34 @@ func TestTheOverviewIsWholeWithoutAScript(t *testing.T) {
 	s.visitor(t).signIn("admin").get("/admin?range=7d&by=type").sees("media.processImage <b>60</b>",
 		"in the last 7 days: mail.send 60, media.processImage 60, sitemap.generate 18")
 	s.visitor(t).signIn("admin").get("/admin?range=ever&by=moon").sees("in the last 24 hours: Completed 120")
+}
+
+// TestHowManyWaitedAndRanIsALine has attempts that waited four hours and ran for twelve,
+// until six hours ago: the lines say so in words, on the page as the server draws it.
+func TestHowManyWaitedAndRanIsALine(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished)
+	for range 20 {
+		s.ran(time.Now().Add(-6*time.Hour), "mail.send", "mail", "completed", 12*time.Hour, 4*time.Hour)
+	}
+	average := regexp.MustCompile(`<svg class="spark (idle|busy)"[^>]* role="img" aria-label="([^"]*?)([0-9.]+)([^"]*)"` +
+		`><title>[^<]+</title>`)
+	for lang, texts := range map[string][2]string{"en": {"Waiting: about ", " on average, 20 at most, in the last 24 hours"},
+		"vi": {"Đang chờ: trung bình khoảng ", ", nhiều nhất 20, trong 24 giờ qua"}} {
+		v := s.visitor(t).signIn("admin")
+		v.post("/admin/look", url.Values{"lang": {lang}, "back": {"/admin"}}).get("/admin")
+		found := average.FindAllStringSubmatch(v.page, -1)
+		if len(found) != 2 || found[0][1] != "idle" || found[1][1] != "busy" {
+			t.Fatalf("%s: %q are not the lines of what waited and ran", lang, found)
+		}
+		if found[0][2] != texts[0] || found[0][4] != texts[1] {
+			t.Errorf("%s: %q", lang, found[0][0])
+		}
+		for i, want := range []float64{20. * 4 / 24, 20. * 12 / 24} {
+			if got, err := strconv.ParseFloat(found[i][3], 64); err != nil || math.Abs(got-want) > 0.15*want {
+				t.Errorf("%s: %q is not about %.1f", lang, found[i][0], want)
+			}
+		}
+	}
 }
 
 // TestQuickActionsAreThoseOfThePerson shows a reader no button that would be

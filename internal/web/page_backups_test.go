@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -170,4 +171,48 @@ func mustParse(t *testing.T, address string) *url.URL {
 		t.Fatal(err)
 	}
 	return u
+}
+
+// TestARestoreIsAskedForBesideTheList goes from the row of a backup to its plan, types the
+// wrong word and the right one, without leaving the list; then without scripts.
+func TestARestoreIsAskedForBesideTheList(t *testing.T) {
+	axe, err := os.ReadFile("testdata/axe.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := newBrowser(t, newSite(t, jobstest.SQLite, furnished))
+	b.signIn("admin")
+	const button = `document.getElementById("files-b.tar.zst")`
+	ask := func() {
+		b.open("/admin/backups")
+		b.until(`!!document.querySelector("details.restore") && !document.querySelector("#live[hx-trigger]")`) // all is counted
+		eval[bool](b, `(document.querySelector("details.restore").open = true, `+button+`.focus(), `+button+`.click(), true)`)
+	}
+	ask()
+	b.until(`!!document.querySelector("dialog.sheet[open] form.confirm") && document.activeElement.id === "typed"`)
+	b.sees("Creates 2 files and overwrites 3")
+	for _, v := range serious(b.violations(string(axe))) {
+		t.Errorf("%s %s: %+v", v.Impact, v.Help, v.Nodes)
+	}
+	b.fill("#typed", "cms-wrong")
+	b.click("#yes")
+	b.until(`!!document.querySelector("dialog.sheet[open] [role=alert]")`)
+	b.click("dialog.sheet a.btn") // cancel
+	b.until(`!document.querySelector("dialog.sheet").open && document.activeElement === ` + button)
+	if at := eval[string](b, `location.pathname`); at != "/admin/backups" {
+		t.Errorf("the list was left for %s", at)
+	}
+	ask()
+	b.fill("dialog.sheet #typed", "cms-files")
+	b.press("dialog.sheet #yes")
+	b.until(`location.pathname + location.search.slice(0, 5) === "/admin/backups?job="`)
+	b.scripts(false)
+	b.open("/admin/backups")
+	if eval[bool](b, `!`+button) { // counted after the first load
+		b.open("/admin/backups")
+	}
+	b.press(`[id="files-b.tar.zst"]`)
+	b.sees("Creates 2 files and overwrites 3")
+	b.until(`location.pathname.endsWith("/restore") && !document.querySelector("dialog.sheet")`)
+	b.quietConsole()
 }

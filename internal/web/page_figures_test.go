@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/handlers/cache"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
@@ -148,8 +149,8 @@ func TestUsageIsDrawn(t *testing.T) {
 		"4.0 MiB, 1.0 MiB less than on 2026-11-20", "2026-11-21: 3.0 GiB")
 }
 
-// TestCleaningSaysFirstWhatItWillRemove presses the buttons of types that count
-// in a dry run, one of them by the jobs that follow it.
+// TestCleaningSaysFirstWhatItWillRemove presses the buttons of types that can say in a
+// dry run what they would do, one of them by the jobs that follow it.
 func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 	s := newSite(t, jobstest.SQLite, furnished)
 	type payload struct {
@@ -157,30 +158,68 @@ func TestCleaningSaysFirstWhatItWillRemove(t *testing.T) {
 	}
 	var ran atomic.Int32
 	clean := jobs.Kind[payload]{Name: "queue.clean", Queue: "cmsjobs"}
-	jobs.Handle(s.registry, clean, func(ctx context.Context, _ jobs.Job, p payload) error {
-		if !p.DryRun {
-			ran.Add(1)
+	expire := jobs.Kind[payload]{Name: "cache.clearExpired", Queue: "cmsjobs"}
+	run := func(result any) func(context.Context, jobs.Job, payload) error {
+		return func(ctx context.Context, _ jobs.Job, p payload) error {
+			if !p.DryRun {
+				ran.Add(1)
+			}
+			return jobs.SetResult(ctx, result)
 		}
-		return jobs.SetResult(ctx, map[string]any{"dryRun": p.DryRun, "runs": 4321, "workers": 0,
-			"rows": map[string]int{"sessions": 7}, "bytes": 2 << 20})
-	})
+	}
+	jobs.Handle(s.registry, clean, run(map[string]any{"runs": 4321}))
+	jobs.Handle(s.registry, expire, run(cache.Report{DryRun: true, Files: 1, Bytes: 2 << 20,
+		Rows: map[string]int64{"sessions": 7}}))
+	jobs.Results[cache.Report](s.registry, expire)
 	jobs.Handle(s.registry, jobs.Kind[payload]{Name: "maintenance.cleanup", Queue: "cmsjobs"},
 		func(ctx context.Context, _ jobs.Job, p payload) error {
-			jobs.FollowUp(ctx, clean.New(p))
-			return nil
+			jobs.FollowUp(ctx, clean.New(p), expire.New(p))
+			return jobs.SetResult(ctx, cache.Maintained{DryRun: p.DryRun})
 		})
 	v := s.visitor(t).signIn("admin")
-	for _, jobType := range []string{"queue.clean", "maintenance.cleanup"} {
-		v.get("/admin/usage").press(`id="do-`+jobType+`"`).sees("Old runs", "4\u202f321", "Rows of sessions", "2.0 MiB")
-		if strings.Contains(v.page, "Workers that are gone</dt>") {
-			t.Error("a zero is shown")
-		}
+	fields := `<td class="wrap-code">runs</td><td class="wrap-code">4321</td>`
+	v.get("/admin/usage").press(`id="do-queue.clean"`).sees(fields)
+	said := []string{"<h2><code>cache.clearExpired</code></h2>", "<p>1 file, 2.0 MiB, would be deleted.</p>",
+		"<p>7 rows would be deleted.</p>", `<td class="wrap-code">sessions</td><td class="wrap-code">7</td>`}
+	v.get("/admin/usage").press(`id="do-maintenance.cleanup"`).sees(append(said, fields,
+		"<h2><code>queue.clean</code></h2>")...)
+	v.press("/admin/look", "lang", "vi", "back", "/admin/usage")
+	v.get("/admin/usage").press(`id="do-cache.clearExpired"`).sees("<p>1 tệp, 2.0 MiB, sẽ bị xóa.</p>",
+		"<p>7 dòng sẽ bị xóa.</p>", `<th scope="col">Bảng</th>`)
+	if strings.Contains(v.page, "<h2><code>") {
+		t.Error("the type that was asked for is named again")
 	}
 	if ran.Load() != 0 || s.due() != 0 {
 		t.Fatal("asking did it")
 	}
-	v.press("sure").sees("Waiting to start")
+	v.press("/admin/look", "lang", "en", "back", "/admin/usage")
 	v.get("/admin/usage").press(`id="do-cache.clear"`).sees("There is nothing to remove now")
+	v.get("/admin/usage").press(`id="do-cache.clearExpired"`).press("sure").sees("Waiting to start")
+	s.work()
+	v.get(v.at).sees("<p>1 file, 2.0 MiB, would be deleted.</p>", "<summary>As JSON</summary>")
+}
+
+// partlyDone has a schedule whose last backup lacked something.
+type partlyDone struct{ *features }
+
+func (partlyDone) Ticks(context.Context, string, jobs.Page) (jobs.List[jobs.TickRecord], error) {
+	return jobs.List[jobs.TickRecord]{Items: []jobs.TickRecord{{Tick: noon, Outcome: jobs.PartialOutcome},
+		{Tick: noon.Add(-time.Hour), Outcome: "completed"}}}, nil
+}
+
+// TestAPartOfTheWorkIsNeitherDoneNorFailed looks at both strips of an entry whose last
+// job did a part: shape, word, sum for screen readers, and the legend.
+func TestAPartOfTheWorkIsNeitherDoneNorFailed(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, furnished, func(c *config) { c.Schedules = partlyDone{c.Schedules.(*features)} })
+	v := s.visitor(t).signIn("admin")
+	const square = `<rect class="part"`
+	v.get("/admin/schedules").sees(square, `<rect class="part-of"`, "<title>2026-11-21 12:00 UTC partial</title>",
+		"1 completed, 1 partial", `</svg>partial</li>`)
+	v.get("/admin").sees(square, `<rect class="part-of"`, "<title>2026-11-21 12:00 UTC partial</title>",
+		"1 completed, 1 partial")
+	v.press("/admin/look", "lang", "vi", "back", "/admin/schedules")
+	v.get("/admin/schedules").sees("12:00 UTC một phần</title>", "1 hoàn thành, 1 một phần", `</svg>một phần</li>`)
+	v.get("/admin").sees("12:00 UTC một phần</title>", "1 hoàn thành, 1 một phần")
 }
 
 // TestTickedJobsAreChangedAndNoOthers posts the form of the boxes.

@@ -5,10 +5,16 @@ import (
 	"slices"
 
 	"github.com/labstack/echo/v4"
+
+	"github.com/cmsjobs/cmsjobs/internal/web/summary"
 )
 
-// Fact is one figure of what an action will do.
-type Fact struct{ Name, Value string }
+// Planned is what an action would do; where it consists of several jobs, what the one
+// of a type would do.
+type Planned struct {
+	Type string
+	summary.View
+}
 
 // question is an action that waits for a yes.
 type question struct {
@@ -19,7 +25,7 @@ type question struct {
 	// Typed must be written by hand to say yes; "" asks for a click only.
 	Typed string
 	Wrong bool // it was written wrongly, or a box that is required was not ticked
-	Facts []Fact
+	Plan  []Planned
 	Boxes []Box
 }
 

@@ -92,24 +92,26 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 		"The text does not match")
 	v.press("sure", "typed", "delete").sees("The backup is deleted")
 	v.get("/admin/backups").sees("Last verified restore", "40h old", `download`).press("tables-b.tar.zst").sees(
-		"replaces 4 tables of the database cms", "50 rows now and 60", "creates 2 files and overwrites 3",
+		"<p>Replaces 2 tables of the database cms, with about 50 rows now and 60 in the backup.</p>",
+		`<td class="wrap-code">tags</td><td class="wrap-code">not there</td><td class="wrap-code">7</td>`,
+		"<p>Creates 2 files and overwrites 3; 0 are the same already.</p>", "the collation differs",
 		"A backup of the present state is made first", "Type “cms-database”")
 	v.press("sure", "typed", "cms").sees("The text does not match").press("sure", "typed", "cms-database")
 	if !strings.HasPrefix(v.at, "/admin/backups?job=") {
 		t.Errorf("at %s", v.at)
 	}
-	if v.get("/admin/backups").press("files-b.tar.zst").sees("creates 2 files"); strings.Contains(v.page,
+	if v.get("/admin/backups").press("files-b.tar.zst").sees("Creates 2 files"); strings.Contains(v.page,
 		"tables of the database") {
 		t.Error("files alone replace tables")
 	}
 	v.get("/admin/backups/moment").sees("Restore to a moment", `value="2026-11-21T13:00:00"`).press("plan-moment",
-		"at", "2026-11-21T12:30:00", "into", "").sees("The moment 2026-11-21 12:30:00 UTC of the database cms is restored",
+		"at", "2026-11-21T12:30:00", "into", "").sees("The moment 2026-11-21 12:30:00 UTC is restored into the database cms",
 		"3 transactions of the archived log", "left out is of 2026-11-21 12:01:00 UTC", "2 tables stay without rows",
 		"moment-1", "A backup of the present state is made first")
 	v.press("sure", "typed", "moment-2").sees("alert")
 	v.get("/admin/backups/b.tar.zst/contents?files=uploads/**").sees("uploads/news/a b.jpg", "posts", "left out",
 		"/api/v1/backups/b.tar.zst/file?name=uploads%2fnews%2fa%20b.jpg", "3 more")
-	v.get("/admin/backups").press(`id="restore-b.tar.zst"`).sees("overwrites up to 3 files")
+	v.get("/admin/backups").press(`id="restore-b.tar.zst"`).sees("Overwrites up to 3 files")
 	v.get("/admin/mail").press("m-1").sees("once more").press("sure")
 	v.get("/admin/mail").press(`id="address"`, "address", "x@y.example").sees("gets no more mail")
 	v.get("/admin/mail").press("/admin/suppressions/remove").sees("will get mail again").press("sure").sees(

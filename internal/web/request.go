@@ -263,9 +263,9 @@ func (r *Request) Sure(text, typed string, boxes ...Box) (bool, error) {
 	return r.server.sureOf(r.Context, question{Text: text, Typed: typed, Boxes: boxes})
 }
 
-// SureOfFacts is Sure for a question with figures of what will happen.
-func (r *Request) SureOfFacts(text string, facts []Fact) (bool, error) {
-	return r.server.sureOf(r.Context, question{Text: text, Facts: facts})
+// SureOfPlan is Sure for a question that says what will happen.
+func (r *Request) SureOfPlan(text, typed string, plan []Planned, boxes ...Box) (bool, error) {
+	return r.server.sureOf(r.Context, question{Text: text, Typed: typed, Plan: plan, Boxes: boxes})
 }
 
 // Refusal is what to tell a person of an error that a form's values caused.

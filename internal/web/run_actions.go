@@ -7,13 +7,20 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/summary"
 )
 
 // RunActions is what a page offers to start, and what it started. Data of pages
 // embed it.
 type RunActions struct {
-	Tracked *ops.JobView // started here: shown until its end
-	Types   []string     // of the offered ones, those that can run here
+	Tracked *Tracked // started here: shown until its end
+	Types   []string // of the offered ones, those that can run here
+}
+
+// Tracked is a job that a page shows, and its result in words.
+type Tracked struct {
+	ops.JobView
+	Said summary.View
 }
 
 // Can says whether a type can be started here.
@@ -33,7 +40,7 @@ func Cleaners() []string {
 }
 
 // tracked is a job that a page shows while it runs: its start, progress and end.
-func (r *Request) tracked() (*ops.JobView, string) {
+func (r *Request) tracked() (*Tracked, string) {
 	id := r.QueryParam("job")
 	if id == "" || len(id) > 64 {
 		return nil, ""
@@ -42,7 +49,8 @@ func (r *Request) tracked() (*ops.JobView, string) {
 	if err != nil {
 		return nil, "" // gone: the page is whole without it
 	}
-	v := r.View().Job(job)
+	v := Tracked{JobView: r.View().Job(job)}
+	v.Said = summary.Of(r.Printer(), r.Registry(), v.Type, v.Result)
 	switch {
 	case job.Status == jobs.StatusQueued || job.Status == jobs.StatusProcessing:
 		return &v, LiveJob

@@ -59,6 +59,7 @@ func (s *Store) Series(ctx context.Context, since time.Time, step time.Duration,
 	x := jobs.Series{Since: tables.UnixMilli(first * width), Step: step, Counts: c.named(by)}
 	x.Waits, x.AllWaits = percentilesOf(c.waits)
 	x.Durations, x.AllDurations = percentilesOf(c.lengths)
+	x.Waiting, x.Running = c.occupancy(float64(width))
 	return x, nil
 }
 
@@ -173,4 +174,51 @@ func (x *spread) percentile(percent, n int64) time.Duration {
 		}
 	}
 	return 0
+}
+
+// occupancy is how many attempts waited and ran on average in each step. Attempts are
+// counted in the step in which they ended, by the ranges of their waits and durations:
+// each is taken to have ended in the middle of its step.
+func (c *seriesCounts) occupancy(width float64) (waiting, running []float64) {
+	waiting, running = make([]float64, c.steps), make([]float64, c.steps)
+	for i := range c.steps {
+		end, ran, attempts := (float64(i)+0.5)*width, 0.0, 0.0
+		for r, n := range c.lengths[i] {
+			if n > 0 {
+				took := rangeMiddle(r)
+				occupy(running, width, end-took, end, float64(n))
+				ran, attempts = ran+took*float64(n), attempts+float64(n)
+			}
+		}
+		start := end
+		if attempts > 0 {
+			start -= ran / attempts // which wait belongs to which duration is not known
+		}
+		for r, n := range c.waits[i] {
+			if n > 0 {
+				occupy(waiting, width, start-rangeMiddle(r), start, float64(n))
+			}
+		}
+	}
+	return waiting, running
+}
+
+// occupy adds n attempts that lasted from one moment to another to each step by its
+// share; what lies before the first step is left out.
+func occupy(steps []float64, width, from, to, n float64) {
+	for i := max(int(from/width), 0); i < len(steps); i++ {
+		begin := float64(i) * width
+		if begin >= to {
+			return
+		}
+		if share := min(to, begin+width) - max(from, begin); share > 0 {
+			steps[i] += n * share / width
+		}
+	}
+}
+
+// rangeMiddle is the middle of a range of lengths.
+func rangeMiddle(r int) float64 {
+	first, width := rangeStart(r)
+	return float64(first) + float64(width-1)/2
 }

@@ -182,18 +182,22 @@ func (s *Store) Ticks(ctx context.Context, entry string, p jobs.Page) (jobs.List
 		var tick, at int64
 		var ended sql.NullString
 		var took sql.NullInt64
-		if err := r.Scan(&t.Entry, &tick, &at, &t.UUID, &t.Outcome, &t.Note, &ended, &took); err != nil {
+		var result []byte
+		if err := r.Scan(&t.Entry, &tick, &at, &t.UUID, &t.Outcome, &t.Note, &ended, &took, &result); err != nil {
 			return err
 		}
 		t.Tick, t.At = tables.UnixMilli(tick), tables.UnixMilli(at)
 		if ended.Valid && t.UUID != "" {
-			t.Outcome, t.Duration = ended.String, time.Duration(took.Int64)*time.Millisecond
+			t.Outcome = jobs.TickOutcome(ended.String, result)
+			t.Duration = time.Duration(took.Int64) * time.Millisecond
 		}
 		list.Items = append(list.Items, t)
 		return nil
 	}, fmt.Sprintf(`SELECT t.entry, t.tick, t.at, t.uuid, t.outcome, t.note,
 		(SELECT r.outcome FROM cmsjobs_runs r WHERE r.uuid = t.uuid ORDER BY r.id DESC LIMIT 1),
-		(SELECT r.duration_ms FROM cmsjobs_runs r WHERE r.uuid = t.uuid ORDER BY r.id DESC LIMIT 1)
+		(SELECT r.duration_ms FROM cmsjobs_runs r WHERE r.uuid = t.uuid ORDER BY r.id DESC LIMIT 1),
+		(SELECT CASE WHEN r.result LIKE '%%"partial"%%' THEN r.result END FROM cmsjobs_runs r WHERE r.uuid = t.uuid
+			ORDER BY r.id DESC LIMIT 1)
 		FROM (SELECT * FROM cmsjobs_ticks WHERE %s ORDER BY %s LIMIT %d OFFSET %d) t ORDER BY %s`, where, order,
 		limit+1, max(p.Offset, 0), order), args...)
 	if err != nil {

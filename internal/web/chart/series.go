@@ -222,9 +222,18 @@ func (c Series) Values() (string, error) {
 
 // Spark is a small line without axes, of a colour: ok, bad, busy, idle. NaN is
 // drawn as nothing.
-func Spark(colour string, values []float64) template.HTML {
+func Spark(colour string, values []float64) template.HTML { return NamedSpark(colour, "", values) }
+
+// NamedSpark is a Spark that says in words what it shows: to screen readers, and where a
+// pointer rests on it.
+func NamedSpark(colour, name string, values []float64) template.HTML {
 	if len(values) < 2 {
 		return ""
+	}
+	name = template.HTMLEscapeString(name)
+	reads, title := `aria-hidden="true"`, ""
+	if name != "" {
+		reads, title = `role="img" aria-label="`+name+`"`, "<title>"+name+"</title>"
 	}
 	top := 0.0
 	for _, v := range values {
@@ -244,10 +253,10 @@ func Spark(colour string, values []float64) template.HTML {
 	}
 	line := points.String()[1:]
 	return template.HTML(fmt.Sprintf(`<svg class="spark %s" viewBox="0 0 100 24" preserveAspectRatio="none" `+
-		`aria-hidden="true"><path class="area" d="M0 24L%sL100 24z"/><path d="M%s"/></svg>`, colour, line, line))
+		`%s>%s<path class="area" d="M0 24L%sL100 24z"/><path d="M%s"/></svg>`, colour, reads, title, line, line))
 }
 
-// Square is one outcome in a strip, by its class: ok, warn, bad, miss, skip2, none.
+// Square is one outcome in a strip, by its class: ok, part, warn, bad, miss, skip2, none.
 type Square struct{ Class, Title string }
 
 // Strip draws outcomes, oldest first; how high a square is says what it is as well.
@@ -265,6 +274,9 @@ func Strip(name string, squares []Square) template.HTML {
 			y, height = 2, 12
 		case "skip2":
 			y, height = 7, 2
+		case "part": // half filled
+			y, height = 8, 8
+			fmt.Fprintf(&out, `<rect class="part-of" x="%d.5" y=".5" width="7" height="15" rx="1"/>`, i*pitch)
 		}
 		fmt.Fprintf(&out, `<rect class="%s" x="%d" y="%d" width="8" height="%d" rx="1.5"><title>%s</title></rect>`,
 			s.Class, i*pitch, y, height, template.HTMLEscapeString(s.Title))

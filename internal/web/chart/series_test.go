@@ -69,9 +69,12 @@ func TestSmallDrawings(t *testing.T) {
 	if got := string(Spark("", []float64{math.NaN(), 2})); !strings.Contains(got, `d="M0 23L100 2"`) {
 		t.Error(got)
 	}
-	got := string(Strip("2 ticks: 1 failed", []Square{{"ok", "02:00 completed"}, {"bad", "03:00 failed"}}))
+	got := string(Strip("2 ticks: 1 failed", []Square{{"ok", "02:00 completed"}, {"bad", "03:00 failed"}, {"part",
+		"04:00 partial"}}))
 	for _, part := range []string{`aria-label="2 ticks: 1 failed"`, `<rect class="ok" x="0" y="4" width="8" height="8"`,
-		`<rect class="bad" x="10" y="0" width="8" height="16"`, `<title>03:00 failed</title>`} {
+		`<rect class="bad" x="10" y="0" width="8" height="16"`, `<title>03:00 failed</title>`,
+		`<rect class="part-of" x="20.5" y=".5" width="7" height="15" rx="1"/><rect class="part" x="20" y="8" width="8" height="8"`,
+		`<title>04:00 partial</title>`} {
 		if !strings.Contains(got, part) {
 			t.Errorf("no %s in %s", part, got)
 		}

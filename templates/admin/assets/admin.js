@@ -108,6 +108,42 @@ document.addEventListener("DOMContentLoaded", function () {
   addEventListener("hashchange", drawer);
   drawer();
 
+  // A question in a drawer beside the list that it is about. What the server answers to
+  // the form is the same page as without a script.
+  var sheet = document.createElement("dialog"), answering = false;
+  sheet.className = "sheet";
+  sheet.setAttribute("aria-labelledby", "question");
+  document.body.append(sheet);
+  function showQuestion(text) {
+    var page = new DOMParser().parseFromString(text, "text/html");
+    var shown = page.querySelector("form.confirm") || page.querySelector("main");
+    sheet.replaceChildren(document.adoptNode(shown));
+    var title = one("h1", sheet);
+    if (title) title.id = "question";
+    if (!sheet.open) sheet.showModal();
+    var field = one("#typed", sheet);
+    if (field) field.focus();
+  }
+  document.addEventListener("submit", function (e) {
+    var form = e.target, asked = sheet.contains(form);
+    if (!asked && !form.closest("[data-drawer]")) return;
+    e.preventDefault();
+    if (answering) return;
+    answering = true;
+    form.setAttribute("aria-busy", "true");
+    fetch(form.action, { method: "POST", body: new URLSearchParams(new FormData(form)) })
+      .then(function (answer) {
+        if (answer.redirected) { location.href = answer.url; return; }
+        return answer.text().then(showQuestion);
+      }).catch(function () { asked ? lost() : form.submit(); }) // a question may be asked again, a yes may not
+      .finally(function () { answering = false; form.removeAttribute("aria-busy"); });
+  });
+  sheet.addEventListener("click", function (e) {
+    if (e.target !== sheet && !e.target.closest("form.confirm a.btn")) return;
+    e.preventDefault();
+    sheet.close();
+  });
+
   // The command palette: the search page in a dialog.
   var palette = one("#palette"), asked = 0, wait;
   function openPalette() {

@@ -48,9 +48,10 @@ type MomentPlan struct {
 	At          time.Time `json:"at"`
 	Backup      string    `json:"backup"`
 	Destination string    `json:"destination"`
-	Snapshot    time.Time `json:"snapshot"` // of the backup
-	Database    string    `json:"database"` // the one that would be written to
-	From        string    `json:"from"`     // positions in the log
+	Snapshot    time.Time `json:"snapshot"`      // of the backup
+	Database    string    `json:"database"`      // the one that would be written to
+	New         bool      `json:"new,omitempty"` // it is made for it
+	From        string    `json:"from"`          // positions in the log
 	To          string    `json:"to"`
 	Segments    int       `json:"segments"`
 	Bytes       int64     `json:"bytes"` // of the log, unpacked
@@ -114,7 +115,8 @@ func (r *Restorer) OutlineMoment(ctx context.Context, q MomentRequest) (MomentPl
 func (r *Restorer) outlineMoment(ctx context.Context, q MomentRequest) (p MomentPlan, is string, err error) {
 	p = MomentPlan{At: q.At, Backup: q.Backup.ID, Destination: q.Backup.Destination, Token: q.Token(),
 		Snapshot: q.Backup.Log.Snapshot, From: q.Backup.Log.String(), Segments: len(q.Chain.Segments),
-		Until: q.Chain.Until, Database: r.targetName(q.request()), Uncounted: true}
+		Until: q.Chain.Until, Database: r.targetName(q.request()), New: q.IntoDSN != "",
+		Uncounted: true}
 	p.To = p.From
 	if err := r.check(q.request()); err != nil {
 		return p, "", err

@@ -31,6 +31,8 @@ type Plan struct {
 	NewFiles     int64 `json:"new_files"`
 	ChangedFiles int64 `json:"changed_files"`
 	SameFiles    int64 `json:"same_files"`
+	// Unread says that the files were not compared: then each counts as overwritten.
+	Unread bool `json:"unread,omitempty"`
 	// Executable are files that a web server could execute. They are restored
 	// only with AllowExecutable; ExecutableNames are the first of them.
 	Executable      int64    `json:"executable,omitempty"`
@@ -68,7 +70,7 @@ func (r *Restorer) Outline(ctx context.Context, q Request) (Plan, error) {
 	}
 	plan.Token, plan.Untrusted = r.Token(q), q.Backup.Untrusted()
 	if q.Files {
-		plan.ChangedFiles = q.Backup.FileCount
+		plan.ChangedFiles, plan.Unread = q.Backup.FileCount, true
 	}
 	if !q.Database {
 		return plan, nil
@@ -97,7 +99,7 @@ func (r *Restorer) Plan(ctx context.Context, q Request, progress func(catalog.St
 		return plan, nil
 	}
 	defer r.config.Working()()
-	plan.ChangedFiles = 0
+	plan.ChangedFiles, plan.Unread = 0, false
 	target, err := r.fileTarget(q)
 	if err != nil {
 		return plan, err

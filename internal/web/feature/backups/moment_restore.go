@@ -9,9 +9,8 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-	"github.com/cmsjobs/cmsjobs/internal/web/format"
-	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 // MomentRestorer is a Recoverer that also brings the database to a moment.
@@ -44,6 +43,8 @@ type MomentPlan struct {
 	Warnings    []string `json:"warnings,omitempty"`
 	// Confirm is what is typed, or sent, to do it.
 	Confirm string `json:"confirm"`
+	// Summary says all of it to people.
+	Summary phrase.Summary `json:"-"`
 }
 
 // MomentRestore confirms it.
@@ -54,43 +55,7 @@ type MomentRestore struct {
 	Confirm string `json:"confirm"`
 }
 
-// seconds is the format of times on this page.
-const seconds = time.DateTime
-
-func shown(t time.Time) string { return t.UTC().Format(seconds) }
-
-// question tells in sentences what would happen.
-func (p MomentPlan) question(lang locale.Printer) string {
-	var text []string
-	say := func(key string, args ...any) { text = append(text, lang.Text("moment."+key, args...)) }
-	say("ask", shown(p.At), p.Database)
-	say("backup", p.Backup, shown(p.Snapshot), p.Destination)
-	switch {
-	case p.Uncounted:
-		say("uncounted", format.Bytes(p.Bytes))
-	case p.Transactions == 0:
-		say("nothing")
-	default:
-		say("transactions", p.Transactions, shown(p.Last))
-	}
-	if !p.Next.IsZero() {
-		say("next", shown(p.Next))
-	} else if !p.Uncounted {
-		say("last")
-	}
-	if p.WithoutRows > 0 {
-		say("without", p.WithoutRows)
-	}
-	for _, warning := range p.Warnings {
-		text = append(text, web.Sentence(warning))
-	}
-	if p.Into != "" {
-		say("new", p.Into)
-	} else {
-		say("site")
-	}
-	return strings.Join(text, " ")
-}
+func shown(t time.Time) string { return t.UTC().Format(time.DateTime) }
 
 type momentPageData struct {
 	Moments []Moments
@@ -143,7 +108,7 @@ func (h handlers) restoreMomentByForm(r *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if yes, err := r.Sure(plan.question(r.Printer()), plan.Confirm); !yes || err != nil {
+	if yes, err := r.SureOfPlan("", plan.Confirm, planned(r, plan.Summary)); !yes || err != nil {
 		return err
 	}
 	receipt, err := enqueueMoment(r, restorer, plan)

@@ -12,10 +12,12 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
+	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/chart"
 	"github.com/cmsjobs/cmsjobs/internal/web/format"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
+	"github.com/cmsjobs/cmsjobs/internal/web/summary"
 )
 
 // Restorer is a Backups that can also restore. It says first what a restore
@@ -50,12 +52,8 @@ const (
 
 // RestorePlan is what a restore would change.
 type RestorePlan struct {
-	Database               string // that would be written to; "" when none
-	Tables                 int64
-	RowsNow, RowsThen      int64 // in these tables; now is the server's estimate
-	NewFiles, ChangedFiles int64
-	// Unread is true when the files were not compared in time: then every file
-	// of the backup counts as changed.
+	Summary phrase.Summary
+	// Unread is true when the files were not compared in time.
 	Unread  bool
 	Confirm string
 	// Untrusted says what is wrong with the backup's origin; "" when nothing is.
@@ -63,8 +61,6 @@ type RestorePlan struct {
 	// Executable counts files that a web server could execute; they are left out
 	// unless allowed.
 	Executable int64
-	// Warnings say what will not be as it was, as the server is another one.
-	Warnings []string
 }
 
 // BackupWatcher is a Backups that can say how far its backups may be relied on.
@@ -245,7 +241,10 @@ func (h handlers) restoreByForm(r *web.Request) error {
 	if err != nil {
 		return fmt.Errorf("planning the restore of %s: %w", b.ID, err)
 	}
-	if yes, err := r.Sure(plan.question(r.Printer(), b), plan.Confirm, plan.boxes(r.Printer())...); !yes || err != nil {
+	text := r.Text("backups.restore.ask", b.ID, b.CreatedAt.UTC().Format("2006-01-02 15:04")) + " " +
+		r.Text("backups.restore.first")
+	if yes, err := r.SureOfPlan(text, plan.Confirm, planned(r, plan.Summary), plan.boxes(r.Printer())...); !yes ||
+		err != nil {
 		return err
 	}
 	if err := r.MayRunType(restoreKind); err != nil {
@@ -259,6 +258,11 @@ func (h handlers) restoreByForm(r *web.Request) error {
 	}
 	r.Audit(b.ID, "as "+receipt.UUID)
 	return r.Follow("/admin/backups", receipt)
+}
+
+// planned is a summary in the reader's language.
+func planned(r *web.Request, s phrase.Summary) []web.Planned {
+	return []web.Planned{{View: summary.In(r.Printer(), s)}}
 }
 
 // The boxes of the question before a restore.
@@ -277,22 +281,4 @@ func (p RestorePlan) boxes(lang locale.Printer) (boxes []web.Box) {
 		boxes = append(boxes, web.Box{Name: boxExecutable, Text: lang.Text("backups.restore.executable", p.Executable)})
 	}
 	return boxes
-}
-
-// question tells in numbers what would happen.
-func (p RestorePlan) question(lang locale.Printer, b Backup) string {
-	text := []string{lang.Text("backups.restore.ask", b.ID, b.CreatedAt.UTC().Format("2006-01-02 15:04"))}
-	if p.Database != "" {
-		text = append(text, lang.Text("backups.restore.tables", p.Tables, p.Database, p.RowsNow, p.RowsThen))
-	}
-	switch {
-	case p.Unread:
-		text = append(text, lang.Text("backups.restore.unread", p.ChangedFiles))
-	case p.NewFiles+p.ChangedFiles > 0:
-		text = append(text, lang.Text("backups.restore.files", p.NewFiles, p.ChangedFiles))
-	}
-	for _, warning := range p.Warnings {
-		text = append(text, warning+".")
-	}
-	return strings.Join(append(text, lang.Text("backups.restore.first")), " ")
 }

@@ -22,7 +22,7 @@ type failedPageData struct {
 	Total  int64
 	Query  string
 	// Canary is the one job of a cause that is tried before the rest.
-	Canary  *ops.JobView
+	Canary  *web.Tracked
 	Cause   string
 	Rest    int64 // failed jobs of the canary's cause
 	Grouped bool  // the history can group

@@ -19,12 +19,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
+	"github.com/cmsjobs/cmsjobs/internal/web/summary"
 )
 
 // jobPageData is all that is known of one job.
 type jobPageData struct {
 	Job          ops.JobView
-	Result       resultView
+	Result       summary.View
 	Reasons      []reasonRow
 	Runs         []ops.RunView
 	Lines        []jobs.LogLine
@@ -62,7 +63,7 @@ func (h handlers) jobPage(req *web.Request) error {
 	}
 	ctx := req.Ctx()
 	v := jobPageData{Job: req.View().Job(r), Known: req.Known(r.Type)}
-	v.Result = resultOf(req, v.Job.Type, v.Job.Result)
+	v.Result = summary.Of(req.Printer(), req.Registry(), v.Job.Type, v.Job.Result)
 	v.Active = r.Status == jobs.StatusQueued || r.Status == jobs.StatusProcessing
 	snapshot, err := h.snapshot(req, r)
 	if err != nil {

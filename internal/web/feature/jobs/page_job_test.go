@@ -1,13 +1,11 @@
 package jobs
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/ops"
-	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
@@ -94,42 +92,5 @@ func TestADiffNamesWhatChanged(t *testing.T) {
 	}
 	if long := strings.Split(strings.Repeat("x\n", diffLines+1), "\n"); diff(long, long) != nil {
 		t.Error("texts of any length are compared")
-	}
-}
-
-// TestAResultIsSaidInBothLanguages follows one and many through the sentences, and a
-// list that is longer than the page shows.
-func TestAResultIsSaidInBothLanguages(t *testing.T) {
-	texts, err := web.Texts([]web.Feature{Feature(Ports{})})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var one, many phrase.Summary
-	one.Say("Deleted %s {file|files}, %s.", int64(1), phrase.Size(18<<20))
-	many.Say("Wrote %s {file|files} with %s {address|addresses}, %s, in %s.", 3, 1682, phrase.Size(2048),
-		1200*time.Millisecond)
-	phrase.Lines(&many, phrase.Columns("Could not be deleted"), make([]string, shownRows+1))
-	for _, c := range []struct {
-		language string
-		summary  phrase.Summary
-		want     string
-	}{
-		{"en", one, "Deleted 1 file, 18 MiB."},
-		{"vi", one, "Đã xóa 1 tệp, 18 MiB."},
-		{"en", many, "Wrote 3 files with 1\u202f682 addresses, 2.0 KiB, in 1.2 s."},
-		{"vi", many, "Đã ghi 3 tệp với 1\u202f682 địa chỉ, 2.0 KiB, trong 1.2 s."},
-	} {
-		v := inWords(texts.In(c.language), c.summary)
-		if len(v.Sentences) != 1 || v.Sentences[0] != c.want {
-			t.Errorf("%s: %q, want %q", c.language, v.Sentences, c.want)
-		}
-	}
-	list := inWords(texts.In("vi"), many).Tables
-	if len(list) != 1 || list[0].Columns[0] != "Không xóa được" || len(list[0].Rows) != shownRows || list[0].Left != 1 {
-		t.Errorf("the list is %+v", list)
-	}
-	fields := fieldsOf(texts.In("en"), []byte(`{"b":["x","y"],"a":{"n": 1},"c":"text"}`)).Tables
-	if got := fmt.Sprint(fields); got != `[{[Field Value] [[a {"n":1}] [b x, y] [c text]] 0}]` {
-		t.Errorf("the fields are %s", got)
 	}
 }

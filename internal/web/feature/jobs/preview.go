@@ -3,14 +3,11 @@ package jobs
 import (
 	"context"
 	"encoding/json"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-	"github.com/cmsjobs/cmsjobs/internal/web/format"
-	"github.com/cmsjobs/cmsjobs/internal/web/locale"
+	"github.com/cmsjobs/cmsjobs/internal/web/summary"
 )
 
 // previewTime is how long a person may wait for it.
@@ -20,14 +17,13 @@ const previewTime = 3 * time.Second
 const maxPreviewed = 10
 
 // dryRunPreview runs a type that knows dryRun, and what follows it, here and now
-// without doing anything, and says what they would remove. whole is false when
-// not all of it could be counted in time.
-func dryRunPreview(req *web.Request, jobType string, payload json.RawMessage) (facts []web.Fact, whole bool) {
+// without doing anything, and says what they would do. whole is false when not all of
+// it could be said in time.
+func dryRunPreview(req *web.Request, jobType string, payload json.RawMessage) (plan []web.Planned, whole bool) {
 	ctx, cancel := context.WithTimeout(req.Ctx(), previewTime)
 	defer cancel()
 	dry := inlineExecutor{req.Registry(), req.Now, func(context.Context, jobs.Spec, jobs.Settlement) {}}
 	queue := []jobs.Spec{{Type: jobType, Data: payload}}
-	counts := map[string]int64{}
 	for asked := 0; len(queue) > 0 && asked < maxPreviewed; asked++ {
 		data, err := withDryRun(queue[0].Data)
 		if err != nil {
@@ -38,15 +34,18 @@ func dryRunPreview(req *web.Request, jobType string, payload json.RawMessage) (f
 		if err != nil {
 			req.Log().Info("preview of a job failed", "event", "web.preview_failed",
 				"type", queue[0].Type, "error", err)
-			return said(req.Printer(), counts), false
+			return plan, false
 		}
-		var found map[string]any
-		if json.Unmarshal(result, &found) == nil {
-			addCounts(counts, "", found)
+		view := summary.Of(req.Printer(), req.Registry(), queue[0].Type, req.View().Result(queue[0].Type, result))
+		if part := (web.Planned{Type: queue[0].Type, View: view}); !part.Empty() && len(next) == 0 {
+			plan = append(plan, part) // of a type that only makes others run, these say what they do
 		}
 		queue = append(queue[1:], next...)
 	}
-	return said(req.Printer(), counts), len(queue) == 0
+	if len(plan) == 1 {
+		plan[0].Type = "" // that is what was asked for
+	}
+	return plan, len(queue) == 0
 }
 
 // withDryRun sets dryRun in a payload.
@@ -59,37 +58,4 @@ func withDryRun(payload json.RawMessage) (json.RawMessage, error) {
 	}
 	fields["dryRun"] = json.RawMessage("true")
 	return json.Marshal(fields)
-}
-
-// addCounts collects the figures of a result, those that lie deeper too.
-func addCounts(counts map[string]int64, prefix string, result map[string]any) {
-	for name, value := range result {
-		switch v := value.(type) {
-		case float64:
-			counts[prefix+name] += int64(v)
-		case map[string]any:
-			addCounts(counts, prefix+name+".", v)
-		}
-	}
-}
-
-// said puts figures into words, in the order of their names; zeros say nothing.
-func said(lang locale.Printer, counts map[string]int64) []web.Fact {
-	var facts []web.Fact
-	for name, n := range counts {
-		if n == 0 {
-			continue
-		}
-		table, inTable := strings.CutPrefix(name, "rows.")
-		switch {
-		case inTable:
-			facts = append(facts, web.Fact{Name: lang.Text("would.table", table), Value: format.Number(n)})
-		case name == "bytes":
-			facts = append(facts, web.Fact{Name: lang.Text("would.bytes"), Value: format.Bytes(n)})
-		default:
-			facts = append(facts, web.Fact{Name: lang.Name("would.", name), Value: format.Number(n)})
-		}
-	}
-	slices.SortFunc(facts, func(a, b web.Fact) int { return strings.Compare(a.Name, b.Name) })
-	return facts
 }

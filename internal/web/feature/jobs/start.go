@@ -46,13 +46,13 @@ func confirmed(req *web.Request, jobType string, payload json.RawMessage) (bool,
 		return true, nil
 	}
 	lang := req.Printer()
-	facts, whole := dryRunPreview(req, jobType, payload)
+	plan, whole := dryRunPreview(req, jobType, payload)
 	text := lang.Text("start.ask." + jobType)
 	switch {
 	case !whole:
 		text += " " + lang.Text("start.ask.unknown")
-	case len(facts) == 0:
+	case len(plan) == 0:
 		text += " " + lang.Text("start.ask.nothing")
 	}
-	return req.SureOfFacts(text, facts)
+	return req.SureOfPlan(text, "", plan)
 }

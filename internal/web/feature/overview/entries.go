@@ -82,6 +82,8 @@ func tickClass(outcome string) string {
 		return "ok"
 	case "retried", "released":
 		return "warn"
+	case jobs.PartialOutcome:
+		return "part"
 	case "failed", jobs.CrashedOutcome:
 		return "bad"
 	case "missed":

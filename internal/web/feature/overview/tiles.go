@@ -29,18 +29,61 @@ type tile struct {
 // tiles are the six figures. What the history tells is "–" while it is counted.
 func tiles(req *web.Request, g healthInputs, x *jobs.Series, look span, summaries []web.Summary) []tile {
 	lang, stats := req.Printer(), ops.Stats(g.stats)
-	list := []tile{
-		{Key: "status.queued", Href: "/admin/jobs?status=queued", Value: format.Number(stats.Waiting),
-			Note: waitingNote(lang, stats)},
-		runningTile(lang, g, stats),
+	waiting := tile{Key: "status.queued", Href: "/admin/jobs?status=queued", Value: format.Number(stats.Waiting),
+		Note: waitingNote(lang, stats)}
+	running := runningTile(lang, g, stats)
+	if x != nil && len(x.Waiting) > 0 && len(x.Running) > 0 {
+		waiting.Spark = occupancySpark(lang, "idle", "overview.spark.waiting", withBacklog(x.Waiting, x.Step,
+			time.Duration(stats.OldestMS)*time.Millisecond, g.stats.Queued), look)
+		running.Spark = occupancySpark(lang, "busy", "overview.spark.running", withNow(x.Running,
+			stats.Processing), look)
 	}
-	list = append(list, pastTiles(lang, x, look, stats)...)
+	list := append([]tile{waiting, running}, pastTiles(lang, x, look, stats)...)
 	for _, s := range summaries {
 		if s.Tile != nil {
 			list = append(list, ageTile(lang, *s.Tile, req.Now()))
 		}
 	}
 	return list
+}
+
+// withNow has what is so now in the last step, which has only begun.
+func withNow(values []float64, now int64) []float64 {
+	values = slices.Clone(values)
+	values[len(values)-1] = float64(now)
+	return values
+}
+
+// withBacklog adds the jobs that wait now, of which the history knows nothing yet: the
+// oldest has waited since so long, and they are taken to have come evenly since then.
+func withBacklog(values []float64, step, oldest time.Duration, now int64) []float64 {
+	values = withNow(values, now)
+	last := len(values) - 1
+	for i := range last {
+		ago := time.Duration(last-i) * step
+		if ago < oldest {
+			values[i] += float64(now) * (1 - float64(ago)/float64(oldest))
+		}
+	}
+	return values
+}
+
+// occupancySpark is a line of how many waited or ran; its name says the most and the average.
+func occupancySpark(lang locale.Printer, colour, key string, values []float64, look span) template.HTML {
+	most, sum := 0.0, 0.0
+	for _, v := range values {
+		most, sum = max(most, v), sum+v
+	}
+	name := lang.Text(key, about(sum/float64(len(values))), about(most), lang.Text("range."+look.name))
+	return chart.NamedSpark(colour, name, values)
+}
+
+// about is a number with as many digits as it is worth.
+func about(v float64) string {
+	if v > 0 && v < 10 && v != math.Trunc(v) {
+		return strconv.FormatFloat(max(v, 0.1), 'f', 1, 64)
+	}
+	return format.Number(int64(math.Round(v)))
 }
 
 func waitingNote(lang locale.Printer, stats ops.StatsView) string {

@@ -105,6 +105,8 @@ func square(outcome string, x int) string {
 		return shape("warn", 2, 12)
 	case "failed", "crashed":
 		return shape("bad", 0, 16)
+	case jobs.PartialOutcome:
+		return fmt.Sprintf(`<rect class="part-of" x="%d.5" y=".5" width="5" height="15" rx="1"/>`, x) + shape("part", 8, 8)
 	case "missed":
 		return fmt.Sprintf(`<rect class="miss" x="%d.5" y="4.5" width="5" height="7" rx="1"/>`, x)
 	case "skipped":
@@ -118,7 +120,7 @@ func square(outcome string, x int) string {
 // legend has the outcomes that a strip distinguishes.
 func legend() []legendEntry {
 	var all []legendEntry
-	for _, outcome := range []string{"completed", "retried", "failed", "missed", "skipped"} {
+	for _, outcome := range []string{"completed", jobs.PartialOutcome, "retried", "failed", "missed", "skipped"} {
 		all = append(all, legendEntry{outcome,
 			template.HTML(`<svg class="strip" width="6" height="16">` + square(outcome, 0) + `</svg>`)})
 	}

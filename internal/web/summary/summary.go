@@ -1,4 +1,4 @@
-package jobs
+package summary
 
 import (
 	"bytes"
@@ -9,49 +9,52 @@ import (
 	"strings"
 	"time"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/phrase"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
-	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/format"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
-// resultView is a job's result as people read it.
-type resultView struct {
+// View is a summary as people read it. The zero value says nothing.
+type View struct {
 	Sentences []string
-	Tables    []resultTable
+	Tables    []Table
 }
 
-// resultTable is a list of a result. Left is how many rows are not shown.
-type resultTable struct {
+// Table is a list of a summary. Left is how many rows are not shown.
+type Table struct {
 	Columns []string
 	Rows    [][]string
 	Left    int
 }
 
-// What the page shows of a result; the JSON below it has all.
+// Empty says that there is nothing to read.
+func (v View) Empty() bool { return len(v.Sentences)+len(v.Tables) == 0 }
+
+// What is shown; the JSON of a result has all.
 const (
 	shownRows  = 20
 	shownValue = 300
 )
 
-// resultOf reads a result, whose secrets are masked, in the words of its type. Of a type
-// that has none, or that says otherwise now, the fields are shown.
-func resultOf(req *web.Request, jobType string, result json.RawMessage) resultView {
+// Of reads a result, whose secrets are masked, in the words of its type. Of a type that
+// has none, or that says otherwise now, the fields are shown.
+func Of(lang locale.Printer, types *jobs.Registry, jobType string, result json.RawMessage) View {
 	if len(result) == 0 {
-		return resultView{}
+		return View{}
 	}
-	entry, known := req.Registry().Lookup(jobType)
+	entry, known := types.Lookup(jobType)
 	if known && entry.Summary != nil {
-		if summary, err := entry.Summary(result); err == nil {
-			return inWords(req.Printer(), summary)
+		if s, err := entry.Summary(result); err == nil {
+			return In(lang, s)
 		}
 	}
-	return fieldsOf(req.Printer(), result)
+	return fieldsOf(lang, result)
 }
 
-// inWords puts a summary into a language.
-func inWords(lang locale.Printer, s phrase.Summary) (v resultView) {
+// In puts a summary into a language.
+func In(lang locale.Printer, s phrase.Summary) (v View) {
 	for _, sentence := range s.Sentences {
 		args := make([]any, len(sentence.Args))
 		for i, arg := range sentence.Args {
@@ -60,7 +63,7 @@ func inWords(lang locale.Printer, s phrase.Summary) (v resultView) {
 		v.Sentences = append(v.Sentences, lang.Sentence(sentence.Form, args))
 	}
 	for _, t := range s.Tables {
-		table := resultTable{Left: max(len(t.Rows)-shownRows, 0)}
+		table := Table{Left: max(len(t.Rows)-shownRows, 0)}
 		for _, column := range t.Columns {
 			table.Columns = append(table.Columns, lang.Sentence(column, nil))
 		}
@@ -95,18 +98,18 @@ func valueText(value any) string {
 
 // fieldsOf is a result whose type is not known here: a row for each field of an object,
 // those inside it written as one line.
-func fieldsOf(lang locale.Printer, result json.RawMessage) resultView {
+func fieldsOf(lang locale.Printer, result json.RawMessage) View {
 	fields := map[string]json.RawMessage{}
 	if json.Unmarshal(result, &fields) != nil || len(fields) == 0 {
-		return resultView{}
+		return View{}
 	}
 	rows := make([][]string, 0, len(fields))
 	for name, value := range fields {
 		rows = append(rows, []string{redact.Clip(name, shownValue), redact.Clip(fieldText(value), shownValue)})
 	}
 	slices.SortFunc(rows, func(a, b []string) int { return cmp.Compare(a[0], b[0]) })
-	return resultView{Tables: []resultTable{{
-		Columns: []string{lang.Text("job.result.field"), lang.Text("job.result.value")},
+	return View{Tables: []Table{{
+		Columns: []string{lang.Text("result.field"), lang.Text("result.value")},
 		Rows:    rows[:min(len(rows), shownRows)], Left: max(len(rows)-shownRows, 0)}}}
 }
 
