@@ -1,6 +1,9 @@
 package web
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // Changes is for tests of the whole table of routes.
 func (r Route) Changes() bool { return r.changes() }
@@ -18,4 +21,21 @@ func CoreChapters() map[string]string {
 		all[fmt.Sprint("status ", status)] = place
 	}
 	return all
+}
+
+// Looks lets a test decide when the server looks for live changes; look returns the
+// events of one look, as the browser gets them.
+func (s *Server) Looks() (look func(context.Context) ([]string, error), ok bool) {
+	ch, _, ok := s.live.listen("test")
+	return func(ctx context.Context) (all []string, err error) {
+		err = s.live.look(ctx)
+		for {
+			select {
+			case e := <-ch:
+				all = append(all, e.Name+" "+string(e.Data))
+			default:
+				return all, err
+			}
+		}
+	}, ok
 }

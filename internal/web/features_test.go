@@ -431,6 +431,36 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 	}
 }
 
+// TestAWaitIsNoNews: a job that waits gets older each second. An event of that would make
+// every open page load its figures again each second.
+func TestAWaitIsNoNews(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	look, ok := s.server.Looks()
+	if !ok {
+		t.Fatal("nobody may listen")
+	}
+	seen := func(want string) string {
+		t.Helper()
+		all, err := look(t.Context())
+		if err != nil || len(all) > 1 || len(all) == 1 != (want != "") || !strings.Contains(strings.Join(all, ""), want) {
+			t.Fatalf("events %q, not one with %q: %v", all, want, err)
+		}
+		return strings.Join(all, "")
+	}
+	s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example"}}`)
+	seen(`"waiting":1`)
+	if _, err := s.db.Exec("UPDATE jobs SET available_at = available_at - 3600, created_at = created_at - 3600"); err != nil {
+		t.Fatal(err)
+	}
+	seen("")
+	s.enqueue(`{"type":"mail.send","payload":{"to":"b@b.example"}}`)
+	var stats ops.StatsView
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(seen(`"waiting":2`), "stats ")), &stats); err != nil ||
+		stats.OldestMS < time.Hour.Milliseconds() || stats.Queues[0].OldestMS < time.Hour.Milliseconds() {
+		t.Errorf("the event says %+v, %v; it has the age", stats, err)
+	}
+}
+
 func TestLiveChangesArriveAsEvents(t *testing.T) {
 	s := newSite(t, jobstest.SQLite)
 	served, stop := serve(t, s)

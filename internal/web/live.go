@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -28,7 +29,7 @@ type sseHub struct {
 	listeners map[chan event]string // who listens
 	woken     chan struct{}
 	closed    bool
-	last      map[string]string // what was sent last, by the event's key
+	last      map[string]string // the state of what was sent last, by the event's key
 	lastRun   int64
 	looked    bool // lastRun is known
 }
@@ -128,14 +129,15 @@ func (l *sseHub) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.tell("stats", "stats", ops.Stats(stats))
+	l.tell("stats", "stats", ops.Stats(stats), ops.Stats(ageless(stats)))
 	running, err := l.ledger.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}},
 		jobs.Page{Limit: liveJobs, Uncounted: true})
 	if err != nil {
 		return err
 	}
 	for _, r := range running.Items {
-		l.tell("job", "job "+ops.IDOf(r), l.view.Job(r))
+		job := l.view.Job(r)
+		l.tell("job", "job "+ops.IDOf(r), job, job)
 	}
 	if l.history == nil {
 		return nil
@@ -151,7 +153,7 @@ func (l *sseHub) look(ctx context.Context) error {
 		}
 		l.lastRun = r.ID
 		if l.looked {
-			l.tell("run", "", l.view.Run(r))
+			l.tell("run", "", l.view.Run(r), nil)
 			l.forget("job " + r.UUID)
 		}
 	}
@@ -159,22 +161,37 @@ func (l *sseHub) look(ctx context.Context) error {
 	return nil
 }
 
+// ageless are figures without how long jobs have waited: a wait grows each second, and
+// each event makes every open page load its figures again.
+func ageless(s jobs.Stats) jobs.Stats {
+	s.Oldest = 0
+	s.Queues = slices.Clone(s.Queues)
+	for i := range s.Queues {
+		s.Queues[i].Oldest = 0
+	}
+	return s
+}
+
 func (l *sseHub) forget(key string) { l.mu.Lock(); delete(l.last, key); l.mu.Unlock() }
 
-// tell sends an event to all listeners unless it was sent before. Who does
-// not keep up is cut off; its browser connects again.
-func (l *sseHub) tell(name, key string, value any) {
+// tell sends an event to all listeners, unless the key's last event had the same state.
+// Who does not keep up is cut off; its browser connects again.
+func (l *sseHub) tell(name, key string, value, state any) {
 	data, err := json.Marshal(value)
+	if err != nil {
+		return
+	}
+	now, err := json.Marshal(state)
 	if err != nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if key != "" {
-		if l.last[key] == string(data) {
+		if l.last[key] == string(now) {
 			return
 		}
-		l.last[key] = string(data)
+		l.last[key] = string(now)
 	}
 	for ch := range l.listeners {
 		select {
