@@ -23,10 +23,10 @@ func CoreChapters() map[string]string {
 	return all
 }
 
-// Looks lets a test decide when the server looks for live changes; look returns the
-// events of one look, as the browser gets them.
-func (s *Server) Looks() (look func(context.Context) ([]string, error), ok bool) {
-	ch, _, ok := s.live.listen("test")
+// Listen lets a test decide when the server looks for live changes; look returns the
+// events of one look for a listener that knows a state.
+func (s *Server) Listen(known string) (look func(context.Context) ([]string, error), ok bool) {
+	ch, _, ok := s.live.listen("test", known)
 	return func(ctx context.Context) (all []string, err error) {
 		err = s.live.look(ctx)
 		for {
