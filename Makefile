@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms cluster upgrade lighthouse screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms cluster upgrade lighthouse screencast screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -166,6 +166,9 @@ docs/screenshots/lighthouse/node_modules: docs/screenshots/lighthouse/package-lo
 
 lighthouse: docs/screenshots/lighthouse/node_modules ## measure pages of the demo by Lighthouse; fails below 95 (a quiet machine, 8 min; needs node 22 and chromium)
 	go build -C docs/screenshots -o ../../bin/lighthouse ./lighthouse && bin/lighthouse
+
+screencast: ## docs/images/screencast.webp, half a minute through the demo (needs chromium and ImageMagick)
+	go build -C docs/screenshots -o ../../bin/screencast ./screencast && bin/screencast
 
 screenshots: ## docs/images from the demo, by chromium
 	go build -C docs/screenshots -o ../../bin/screenshots . && bin/screenshots

@@ -136,8 +136,6 @@ func (s *Server) counts(c echo.Context) []Count {
 	return counts
 }
 
-const stateKey = "state"
-
 // noteState notes the state of the figures before a page reads its own: what changes
 // after that is news to the page.
 func (s *Server) noteState(c echo.Context) {
@@ -147,7 +145,7 @@ func (s *Server) noteState(c echo.Context) {
 	ctx, cancel := context.WithTimeout(c.Request().Context(), menuPatience)
 	defer cancel()
 	if stats, err := Stats(ctx, s.cfg, s.answers); err == nil {
-		c.Set(stateKey, stateOf(ops.Stats(ageless(stats))))
+		c.Set(knownKey, stateOf(ops.Stats(ageless(stats))))
 	}
 }
 
@@ -222,7 +220,7 @@ func (s *Server) pageView(c echo.Context, area, title string, data any) *pageVie
 	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
 		v.CSRF = access.FormToken(session)
 	}
-	v.Known, _ = c.Get(stateKey).(string)
+	v.Known, _ = c.Get(knownKey).(string)
 	v.notice = s.takeNotice(c)
 	if v.May(string(access.Read)) {
 		v.counts = s.counts(c)

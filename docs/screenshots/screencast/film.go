@@ -40,15 +40,18 @@ func (f *film) walk(ctx context.Context) error {
 		name string
 		do   func(context.Context) error
 	}{
-		{"the overview", f.open("/admin", 3*time.Second)},
-		{"its charts", f.scroll("figure[data-chart=throughput]", 3*time.Second)},
+		{"the overview", f.open("/admin", 2500*time.Millisecond)},
+		{"its charts", f.scroll("figure[data-chart=throughput]", 2500*time.Millisecond)},
 		{"back to its top", f.scroll("main h1", time.Second)},
 		{"back up now", f.press(`main form:has(input[value="backup.generate"]) button`, 2*time.Second)},
-		{"what it does", f.press(`.toast a`, 2500*time.Millisecond)},
-		{"its log", f.scroll("#log", 2500*time.Millisecond)},
-		{"failed jobs by cause", f.open("/admin/failed", 3*time.Second)},
-		{"retry one of them first", f.press(`button[id^="canary-"]`, 4*time.Second)},
-		{"backups", f.open("/admin/backups", 3*time.Second)},
+		{"what it did", f.press(`.toast a`, 2*time.Second)},
+		{"its result", f.scroll("#result", 1500*time.Millisecond)},
+		{"a form made for a type", f.open("/admin/enqueue?type=cmsjobs.probe", 500*time.Millisecond)},
+		{"how long it runs", f.fill("#p-sleep", "2s", 750*time.Millisecond)},
+		{"a job that runs, live", f.press("form.card button.main", 4*time.Second)},
+		{"failed jobs by cause", f.open("/admin/failed", 2500*time.Millisecond)},
+		{"retry one of them first", f.press(`button[id^="canary-"]`, 3*time.Second)},
+		{"backups", f.open("/admin/backups", 2500*time.Millisecond)},
 		{"the list of backups", f.scroll("main .tbl", 2500*time.Millisecond)},
 	} {
 		if err := step.do(ctx); err != nil {
@@ -61,6 +64,16 @@ func (f *film) walk(ctx context.Context) error {
 func (f *film) open(path string, lasts time.Duration) func(context.Context) error {
 	return func(ctx context.Context) error {
 		if err := chromedp.Do(ctx, chromedp.Navigate(f.base+path), chromedp.WaitVisible("main h1")); err != nil {
+			return err
+		}
+		return f.hold(ctx, lasts)
+	}
+}
+
+// fill writes into a field.
+func (f *film) fill(selector, value string, lasts time.Duration) func(context.Context) error {
+	return func(ctx context.Context) error {
+		if err := chromedp.Do(ctx, chromedp.SendKeys(selector, value)); err != nil {
 			return err
 		}
 		return f.hold(ctx, lasts)

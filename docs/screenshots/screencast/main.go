@@ -13,7 +13,8 @@ import (
 )
 
 const (
-	width, height = 960, 600
+	width, height = 1280, 800 // of the window
+	shown         = "960x600" // of the picture
 	picture       = "docs/images/screencast.webp"
 	largest       = 2 << 20
 )
@@ -67,7 +68,7 @@ func (f *film) write(ctx context.Context, convert string) error {
 	for _, frame := range f.frames {
 		args = append(args, "-delay", fmt.Sprint(frame.lasts.Milliseconds()/10), frame.path)
 	}
-	args = append(args, "-loop", "0", "-strip", "-quality", "60", "-define", "webp:method=4", picture)
+	args = append(args, "-resize", shown, "-loop", "0", "-strip", "-quality", "60", "-define", "webp:method=4", picture)
 	if out, err := exec.CommandContext(ctx, convert, args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("putting the frames together: %w\n%s", err, out)
 	}
