@@ -164,8 +164,8 @@ upgrade: ## the upgrade of docs/operating.md under load, from the revision FROM 
 docs/screenshots/lighthouse/node_modules: docs/screenshots/lighthouse/package-lock.json
 	cd docs/screenshots/lighthouse && npm ci --no-audit --no-fund --silent
 
-lighthouse: docs/screenshots/lighthouse/node_modules ## measure pages of the demo by Lighthouse; fails below 95 (a quiet machine, 8 min; needs node 22 and chromium)
-	go build -C docs/screenshots -o ../../bin/lighthouse ./lighthouse && bin/lighthouse
+lighthouse: docs/screenshots/lighthouse/node_modules ## measure pages of the demo by Lighthouse; fails below 95 (a quiet machine, 4 min; needs node 22 and chromium; SCREEN=both also as a phone)
+	go build -C docs/screenshots -o ../../bin/lighthouse ./lighthouse && bin/lighthouse $(if $(SCREEN),-screen $(SCREEN))
 
 screencast: ## docs/images/screencast.webp, half a minute through the demo (needs chromium and ImageMagick)
 	go build -C docs/screenshots -o ../../bin/screencast ./screencast && bin/screencast

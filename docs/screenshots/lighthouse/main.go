@@ -27,7 +27,7 @@ type measured struct {
 
 func main() {
 	runs := flag.Int("runs", 3, "how often each page is measured; the middle one counts")
-	screen := flag.String("screen", "both", "desktop, mobile, or both")
+	screen := flag.String("screen", "desktop", "desktop, mobile (a phone with a slow processor), or both")
 	flag.Parse()
 	ctx, cancel := context.WithTimeout(context.Background(), 40*time.Minute)
 	defer cancel()
