@@ -36,7 +36,8 @@ type Site struct {
 // demo below dir, on a free port.
 func Start(ctx context.Context, dir string) (*Site, error) {
 	s := &Site{binary: filepath.Join(dir, "cmsjobs"), dir: filepath.Join(dir, "site")}
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", s.binary, "./cmd/cmsjobs").CombinedOutput(); err != nil {
+	build := exec.CommandContext(ctx, "go", "build", "-o", s.binary, "./cmd/cmsjobs")
+	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building: %w\n%s", err, out)
 	}
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // it is closed at once
