@@ -9,7 +9,7 @@ PACKAGES ?= ./...
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms cluster upgrade screenshots clean
+.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms cluster upgrade lighthouse screencast screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -160,6 +160,15 @@ cluster: ## the queue on three nodes of Galera, killed, stopped and (as root) cu
 
 upgrade: ## the upgrade of docs/operating.md under load, from the revision FROM (default: the newest tag)
 	CMSJOBS_UPGRADE_FROM=$${FROM:-$$(git describe --tags --match 'v*' --abbrev=0)} go test -count=1 -run '^TestUpgradeUnderLoad$$' -v .
+
+docs/screenshots/lighthouse/node_modules: docs/screenshots/lighthouse/package-lock.json
+	cd docs/screenshots/lighthouse && npm ci --no-audit --no-fund --silent
+
+lighthouse: docs/screenshots/lighthouse/node_modules ## measure pages of the demo by Lighthouse; fails below 95 (a quiet machine, 4 min; needs node 22 and chromium; SCREEN=both also as a phone)
+	go build -C docs/screenshots -o ../../bin/lighthouse ./lighthouse && bin/lighthouse $(if $(SCREEN),-screen $(SCREEN))
+
+screencast: ## docs/images/screencast.webp, half a minute through the demo (needs chromium and ImageMagick)
+	go build -C docs/screenshots -o ../../bin/screencast ./screencast && bin/screencast
 
 screenshots: ## docs/images from the demo, by chromium
 	go build -C docs/screenshots -o ../../bin/screenshots . && bin/screenshots

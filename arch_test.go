@@ -121,6 +121,7 @@ var rules = []rule{
 		"internal/remote", "internal/manual", "docs", "self"}},
 	{below: "internal/manual", may: []string{}},
 	{below: "docs", may: []string{}},
+	{below: "docs/screenshots", may: []string{"self"}},
 	{below: "internal/ops", may: []string{"internal/jobs", "internal/jobs/explain", "internal/redact",
 		"internal/php/phpjob", "internal/schema", "internal/schema/texts", "internal/timespan"}},
 	{below: "internal/timespan", std: true},

@@ -211,6 +211,7 @@ func (r Route) serve(s *Server, c echo.Context) error {
 	}
 	if r.Page && !r.changes() {
 		c.SetRequest(c.Request().WithContext(s.answers.WithPatience(c.Request().Context())))
+		s.noteState(c)
 	}
 	if r.Page && r.changes() && isForm(c) {
 		if late, err := s.serveUndo(c); late || err != nil {

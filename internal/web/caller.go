@@ -13,6 +13,7 @@ const (
 	principalKey = "principal"
 	sessionKey   = "session"
 	targetKey    = "target"
+	knownKey     = "known" // the state of the figures before a page was made
 	detailKey    = "detail"
 )
 

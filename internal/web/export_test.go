@@ -1,6 +1,9 @@
 package web
 
-import "fmt"
+import (
+	"context"
+	"fmt"
+)
 
 // Changes is for tests of the whole table of routes.
 func (r Route) Changes() bool { return r.changes() }
@@ -18,4 +21,21 @@ func CoreChapters() map[string]string {
 		all[fmt.Sprint("status ", status)] = place
 	}
 	return all
+}
+
+// Listen lets a test decide when the server looks for live changes; look returns the
+// events of one look for a listener that knows a state.
+func (s *Server) Listen(known string) (look func(context.Context) ([]string, error), ok bool) {
+	ch, _, ok := s.live.listen("test", known)
+	return func(ctx context.Context) (all []string, err error) {
+		err = s.live.look(ctx)
+		for {
+			select {
+			case e := <-ch:
+				all = append(all, e.Name+" "+string(e.Data))
+			default:
+				return all, err
+			}
+		}
+	}, ok
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -436,6 +437,59 @@ func TestMetricsHaveTheirNames(t *testing.T) {
 		if strings.HasPrefix(p.Metric, "cmsjobs_") {
 			t.Errorf("%s: %s", p.Metric, p.Text)
 		}
+	}
+}
+
+// TestAWaitIsNoNews: a job that waits gets older each second. An event of that would make
+// every open page load its figures again each second.
+func TestAWaitIsNoNews(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	seen := s.listens("")
+	s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example"}}`)
+	seen(`"waiting":1`)
+	if _, err := s.db.Exec("UPDATE jobs SET available_at = available_at - 3600, created_at = created_at - 3600"); err != nil {
+		t.Fatal(err)
+	}
+	seen("")
+	s.enqueue(`{"type":"mail.send","payload":{"to":"b@b.example"}}`)
+	var stats ops.StatsView
+	if err := json.Unmarshal([]byte(strings.TrimPrefix(seen(`"waiting":2`), "stats ")), &stats); err != nil ||
+		stats.OldestMS < time.Hour.Milliseconds() || stats.Queues[0].OldestMS < time.Hour.Milliseconds() {
+		t.Errorf("the event says %+v, %v; it has the age", stats, err)
+	}
+}
+
+// TestAFreshPageIsNotLoadedTwice: the first event of a page that has just been opened
+// tells what the page does not show yet, or there is none.
+func TestAFreshPageIsNotLoadedTwice(t *testing.T) {
+	s := newSite(t, jobstest.SQLite)
+	s.enqueue(`{"type":"mail.send","payload":{"to":"a@b.example"}}`)
+	page := string(s.do("GET", "/admin/jobs", nil, basic("viewer", "right")).want(t, 200).body)
+	known := regexp.MustCompile(`sse-connect="/api/v1/events\?known=([0-9a-f]{16})"`).FindStringSubmatch(page)
+	if known == nil {
+		t.Fatal("the page does not say which state it shows")
+	}
+	s.listens(known[1])("")
+	s.enqueue(`{"type":"mail.send","payload":{"to":"b@b.example"}}`)
+	s.listens(known[1])(`"waiting":2`)
+}
+
+// listens returns a func that lets the server look for changes once, and wants one event
+// with a text, or none.
+func (s *site) listens(known string) func(want string) string {
+	s.t.Helper()
+	look, ok := s.server.Listen(known)
+	if !ok {
+		s.t.Fatal("nobody may listen")
+	}
+	return func(want string) string {
+		s.t.Helper()
+		all, err := look(s.t.Context())
+		text := strings.Join(all, "")
+		if err != nil || len(all) > 1 || len(all) == 1 != (want != "") || !strings.Contains(text, want) {
+			s.t.Fatalf("events %q, not one with %q: %v", all, want, err)
+		}
+		return text
 	}
 }
 

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"hash/fnv"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -25,12 +27,17 @@ type sseHub struct {
 	log     *slog.Logger
 
 	mu        sync.Mutex
-	listeners map[chan event]string // who listens
+	listeners map[chan event]*listener
 	woken     chan struct{}
 	closed    bool
-	last      map[string]string // what was sent last, by the event's key
 	lastRun   int64
 	looked    bool // lastRun is known
+}
+
+// listener is who gets events.
+type listener struct {
+	owner string
+	last  map[string]string // the state that it knows, by the event's key
 }
 
 // event is one server-sent event.
@@ -45,21 +52,24 @@ const (
 	liveListeners = 200
 	liveOwn       = 20 // of one token, account or address
 	liveJobs      = 100
+	liveKnown     = 10 * liveJobs // states that are remembered of one listener
+	statsKey      = "stats"
 )
 
 func newLive(ledger Ledger, history History, view ops.Viewer, log *slog.Logger) *sseHub {
-	return &sseHub{ledger: ledger, history: history, view: view, log: log, listeners: map[chan event]string{},
-		woken: make(chan struct{}, 1), last: map[string]string{}}
+	return &sseHub{ledger: ledger, history: history, view: view, log: log,
+		listeners: map[chan event]*listener{}, woken: make(chan struct{}, 1)}
 }
 
 // listen returns a channel of events and a func that ends it; false when there
-// are too many listeners, in all or of this owner, or the server stops.
-func (l *sseHub) listen(owner string) (chan event, func(), bool) {
+// are too many listeners, in all or of this owner, or the server stops. A listener
+// hears first where things stand, unless it knows that state of the figures.
+func (l *sseHub) listen(owner, known string) (chan event, func(), bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	own := 0
 	for _, other := range l.listeners {
-		if other == owner {
+		if other.owner == owner {
 			own++
 		}
 	}
@@ -67,8 +77,7 @@ func (l *sseHub) listen(owner string) (chan event, func(), bool) {
 		return nil, nil, false
 	}
 	ch := make(chan event, liveBuffer)
-	l.listeners[ch] = owner
-	clear(l.last) // a new listener hears where things stand
+	l.listeners[ch] = &listener{owner: owner, last: map[string]string{statsKey: known}}
 	select {
 	case l.woken <- struct{}{}:
 	default:
@@ -128,14 +137,15 @@ func (l *sseHub) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	l.tell("stats", "stats", ops.Stats(stats))
+	l.tell("stats", statsKey, stateOf(ops.Stats(ageless(stats))), ops.Stats(stats))
 	running, err := l.ledger.Jobs(ctx, jobs.Filter{Statuses: []jobs.Status{jobs.StatusProcessing}},
 		jobs.Page{Limit: liveJobs, Uncounted: true})
 	if err != nil {
 		return err
 	}
 	for _, r := range running.Items {
-		l.tell("job", "job "+ops.IDOf(r), l.view.Job(r))
+		job := l.view.Job(r)
+		l.tell("job", "job "+ops.IDOf(r), stateOf(job), job)
 	}
 	if l.history == nil {
 		return nil
@@ -151,7 +161,7 @@ func (l *sseHub) look(ctx context.Context) error {
 		}
 		l.lastRun = r.ID
 		if l.looked {
-			l.tell("run", "", l.view.Run(r))
+			l.tell("run", "", "", l.view.Run(r))
 			l.forget("job " + r.UUID)
 		}
 	}
@@ -159,24 +169,53 @@ func (l *sseHub) look(ctx context.Context) error {
 	return nil
 }
 
-func (l *sseHub) forget(key string) { l.mu.Lock(); delete(l.last, key); l.mu.Unlock() }
+// ageless are figures without how long jobs have waited: a wait grows each second, and
+// each event makes every open page load its figures again.
+func ageless(s jobs.Stats) jobs.Stats {
+	s.Oldest = 0
+	s.Queues = slices.Clone(s.Queues)
+	for i := range s.Queues {
+		s.Queues[i].Oldest = 0
+	}
+	return s
+}
 
-// tell sends an event to all listeners unless it was sent before. Who does
-// not keep up is cut off; its browser connects again.
-func (l *sseHub) tell(name, key string, value any) {
+// stateOf is a short word that is another one for another value.
+func stateOf(value any) string {
+	h := fnv.New64a()
+	if err := json.NewEncoder(h).Encode(value); err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%016x", h.Sum64())
+}
+
+func (l *sseHub) forget(key string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, who := range l.listeners {
+		delete(who.last, key)
+	}
+}
+
+// tell sends an event to all listeners but those who know the state of the key.
+// Who does not keep up is cut off; its browser connects again.
+func (l *sseHub) tell(name, key, state string, value any) {
 	data, err := json.Marshal(value)
 	if err != nil {
 		return
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if key != "" {
-		if l.last[key] == string(data) {
-			return
+	for ch, who := range l.listeners {
+		if key != "" {
+			if who.last[key] == state {
+				continue
+			}
+			if len(who.last) >= liveKnown {
+				clear(who.last)
+			}
+			who.last[key] = state
 		}
-		l.last[key] = string(data)
-	}
-	for ch := range l.listeners {
 		select {
 		case ch <- event{name, data}:
 		default:
@@ -189,7 +228,11 @@ func (l *sseHub) tell(name, key string, value any) {
 const liveBeat = 15 * time.Second
 
 func (s *Server) events(c echo.Context) error {
-	ch, end, ok := s.live.listen(caller(who(c), access.Network(c.RealIP())))
+	known := c.QueryParam("known")
+	if len(known) > len(stateOf(nil)) {
+		known = ""
+	}
+	ch, end, ok := s.live.listen(caller(who(c), access.Network(c.RealIP())), known)
 	if !ok {
 		p := httpError(http.StatusServiceUnavailable, "Too many listen to live changes. Try again later.")
 		p.retryAfter = 30

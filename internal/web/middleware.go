@@ -57,6 +57,7 @@ func (s *Server) headers(next echo.HandlerFunc) echo.HandlerFunc {
 		h.Set("X-Frame-Options", "DENY")
 		h.Set("Referrer-Policy", "no-referrer")
 		h.Set("Cross-Origin-Opener-Policy", "same-origin")
+		h.Set("X-Robots-Tag", "noindex")
 		h.Set("Cache-Control", "no-store")
 		if c.Scheme() == "https" {
 			h.Set("Strict-Transport-Security", "max-age=31536000")

@@ -257,6 +257,7 @@ func enqueueExample(typed string) map[string]any {
 // parameterTexts say what parameters of queries mean, by name, or by area and name.
 var parameterTexts = map[string]string{
 	"limit":  "How many items an answer has at most.",
+	"known":  "The state of the figures that a page shows, as the page has it: no event of that state.",
 	"cursor": "Where the list goes on: next of the answer before.",
 	"offset": "How many items are left out; cursor is faster.",
 	"since":  "From this moment on: a time (RFC 3339), a date, or a length of time before now (24h, 7d).",

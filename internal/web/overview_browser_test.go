@@ -34,7 +34,7 @@ func TestTheOverviewInABrowser(t *testing.T) {
 	b.width(1440)
 	b.signIn("admin")
 	b.open("/admin")
-	b.until(`document.querySelectorAll("figure[data-values] canvas").length === 3`)
+	b.drawsCharts()
 	b.pointsAtAChart(t)
 	b.chartLives(t, s)
 	for _, theme := range []string{"light", "dark"} {
@@ -44,7 +44,7 @@ func TestTheOverviewInABrowser(t *testing.T) {
 				b.width(pixels)
 				for _, path := range []string{"/admin", "/admin?range=7d&by=type"} {
 					b.open(path)
-					b.until(`document.querySelectorAll("figure[data-values] canvas").length === 3`)
+					b.drawsCharts()
 					b.noOverflow(fmt.Sprintf("%s (%s, %s)", path, theme, lang), pixels)
 					b.picture(path, fmt.Sprintf("cr-%s-%s-%d", theme, lang, pixels))
 				}
@@ -90,6 +90,16 @@ func TestTheJobPageInABrowser(t *testing.T) {
 	b.quietConsole()
 }
 
+// drawsCharts goes to each chart: the script draws it then.
+func (b *browser) drawsCharts() {
+	b.t.Helper()
+	for i := range 3 {
+		b.until(fmt.Sprintf(`(f => !!f && (f.scrollIntoView(), !!f.querySelector("canvas")))(document.querySelectorAll(
+			"figure[data-values]")[%d])`, i))
+	}
+	eval[bool](b, `scrollTo(0, 0), true`)
+}
+
 // look chooses a theme and a language as the form of the page does.
 func (b *browser) look(theme, lang string) {
 	b.t.Helper()
@@ -102,6 +112,8 @@ func (b *browser) look(theme, lang string) {
 // completed and two did not.
 func (b *browser) pointsAtAChart(t *testing.T) {
 	t.Helper()
+	eval[bool](b, `document.querySelector("[data-chart=throughput]").scrollIntoView({block: "center"}), true`)
+	b.until(`!!document.querySelector("[data-chart=throughput] .u-over")`)
 	at := eval[[]float64](b, `(r => [r.right - 4, r.top + 40])(document.querySelector("[data-chart=throughput] .u-over").getBoundingClientRect())`)
 	b.within(func(ctx context.Context) error {
 		return b.page.call(ctx, "Input.dispatchMouseEvent", map[string]any{"type": "mouseMoved", "x": at[0], "y": at[1]}, nil)

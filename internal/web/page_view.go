@@ -15,6 +15,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/answers"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
@@ -33,7 +34,10 @@ type pageView struct {
 	Way string
 	// Live is what makes the part of the page that lives load itself again, in
 	// htmx's words; "" when nothing there can change.
-	Live    string
+	Live string
+	// Known is the state of the figures when the page began to be made: no event of it
+	// has to make the page load itself again.
+	Known   string
 	Pending bool // some figures are being counted still
 	// Chapter is the place of the manual that explains the page; "" is none.
 	Chapter string
@@ -132,6 +136,19 @@ func (s *Server) counts(c echo.Context) []Count {
 	return counts
 }
 
+// noteState notes the state of the figures before a page reads its own: what changes
+// after that is news to the page.
+func (s *Server) noteState(c echo.Context) {
+	if c.Request().Header.Get("HX-Request") != "" || !s.may(who(c), Route{Scope: access.Read}) {
+		return // the part that is loaded again listens already
+	}
+	ctx, cancel := context.WithTimeout(c.Request().Context(), menuPatience)
+	defer cancel()
+	if stats, err := Stats(ctx, s.cfg, s.answers); err == nil {
+		c.Set(knownKey, stateOf(ops.Stats(ageless(stats))))
+	}
+}
+
 // The triggers of live parts. Events come from /api/v1/events; the slow poll
 // serves where they are cut off by a proxy.
 const (
@@ -203,6 +220,7 @@ func (s *Server) pageView(c echo.Context, area, title string, data any) *pageVie
 	if session, ok := c.Get(sessionKey).(string); ok && p.Via == "session" {
 		v.CSRF = access.FormToken(session)
 	}
+	v.Known, _ = c.Get(knownKey).(string)
 	v.notice = s.takeNotice(c)
 	if v.May(string(access.Read)) {
 		v.counts = s.counts(c)

@@ -63,7 +63,8 @@ func TestEveryRouteHasItsScope(t *testing.T) {
 				t.Errorf("%s, %s %s: %d %s", name, r.Method, r.Path, a.status, a.body)
 			}
 			for header, value := range map[string]string{"X-Content-Type-Options": "nosniff",
-				"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer"} {
+				"X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+				"X-Robots-Tag": "noindex"} {
 				if a.header.Get(header) != value {
 					t.Errorf("%s %s: %s is %q", r.Method, r.Path, header, a.header.Get(header))
 				}

@@ -52,7 +52,8 @@ func sessionRoutes() []Route {
 		form("/admin/sign-out", "session.delete", "Sign out.", (*Server).signOutByForm),
 		look,
 		{Method: get, Path: "/api/v1/events", Name: "events.stream", Summary: "Live changes as server-sent events: " +
-			"stats, job, run.", Scope: access.Read, Stream: true, Type: "text/event-stream", handle: (*Server).events},
+			"stats, job, run.", Scope: access.Read, Query: []string{"known"}, Stream: true, Type: "text/event-stream",
+			handle: (*Server).events},
 		{Method: get, Path: "/api/openapi.json", Name: "openapi.document", Summary: "This document.",
 			Answer: map[string]any{}, Always: true, handle: (*Server).openAPI},
 		{Method: get, Path: "/api/docs", Name: "openapi.page", Summary: "This document, to be read.",

@@ -118,7 +118,21 @@ document.addEventListener("DOMContentLoaded", function () {
     figure.replaceChildren(d.plot.root, d.tip);
     if (!d.tip.hidden) tip(d);
   }
-  function showAll() { document.querySelectorAll("figure[data-values]").forEach(show); }
+  // A chart is made when it comes near the window, each in its own task: until then the
+  // server's picture stands there.
+  var near = new IntersectionObserver(function (seen) {
+    seen.forEach(function (e) {
+      if (!e.isIntersecting) return;
+      near.unobserve(e.target);
+      setTimeout(function () { if (e.target.isConnected) show(e.target); });
+    });
+  }, { rootMargin: "100px" });
+  function showAll() {
+    near.disconnect();
+    document.querySelectorAll("figure[data-values]").forEach(function (f) {
+      if (drawn[f.dataset.chart]) show(f); else near.observe(f);
+    });
+  }
   function again() {
     Object.keys(drawn).forEach(function (name) { drawn[name].plot.destroy(); });
     drawn = {};
