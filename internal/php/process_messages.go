@@ -73,6 +73,11 @@ func (x *process) hear(m *message) {
 	if m.Bye != nil || m.Died != "" {
 		x.last = m
 	}
+	x.hearOfNext(m)
+}
+
+// hearOfNext takes in what a message says of the next job.
+func (x *process) hearOfNext(m *message) {
 	if m.Late != 0 {
 		x.late(time.Duration(m.Late))
 	}

@@ -26,7 +26,7 @@ var onOneServer = map[string]string{
 	"internal/cli/service_conditions_test.go TestConditionsAreSeenEverywhere": "four minutes; what is measured runs on both in internal/jobs/queue",
 	"internal/cli/service_conditions_test.go openDatabase":                    "the server of TestConditionsAreSeenEverywhere",
 	"internal/cli/service_restore_post_test.go TestAPostIsRestoredOverHTTP":   "over HTTP and by a worker; the restore itself runs on both in internal/handlers/backup",
-	"internal/handlers/backup/moment_test.go TestRetentionRemovesTheLogThatNoBackupNeeds": "retention counts segments " +
+	"internal/handlers/backup/moment_test.go archivedSite": "retention counts segments " +
 		"by their names; archive and replay run on both",
 	"internal/cli/service_restore_post_test.go TestTheDatabaseOfAnySecondByTheCommandLine": "the command and the " +
 		"service's loop; archive and replay run on both",
