@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/go-mysql-org/go-mysql/replication"
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/dump"
@@ -196,91 +195,6 @@ func (p *replayer) exec(statement string) error {
 	return err
 }
 
-// The kinds of events that go-mysql has no name for.
-const (
-	randEvent      = 13
-	userVarEvent   = 14
-	xaPrepareEvent = 38
-)
-
-// preparedXA is the flag of MariaDB's transactions of several resources.
-const preparedXA = 0x40
-
-func (p *replayer) event(e event) error {
-	if err := p.ctx.Err(); err != nil {
-		return context.Cause(p.ctx)
-	}
-	p.tell(e)
-	p.at = fmt.Sprintf("%s:%d", e.file, e.offset+int64(e.Header.EventSize))
-	switch v := e.Event.(type) {
-	case *replication.FormatDescriptionEvent:
-		return p.describe(e.RawData)
-	case *replication.QueryEvent:
-		return p.query(e, v)
-	case *replication.XIDEvent:
-		return p.commit(int64(e.Header.Timestamp))
-	case *replication.TableMapEvent:
-		return p.rows.table(e, v, p)
-	case *replication.RowsEvent:
-		return p.rows.add(e, v, p)
-	}
-	return p.other(e)
-}
-
-// other follows events that say how the next ones are to be applied.
-func (p *replayer) other(e event) error {
-	switch v := e.Event.(type) {
-	case *replication.GTIDEvent:
-		return p.begin(int64(v.ImmediateCommitTimestamp / 1e6))
-	case *replication.GtidTaggedLogEvent:
-		return p.begin(int64(v.ImmediateCommitTimestamp / 1e6))
-	case *replication.MariadbGTIDEvent:
-		err := p.begin(0)
-		p.group.explicit = !v.IsStandalone() // it has no BEGIN
-		p.group.xa = v.Flags&preparedXA != 0
-		return err
-	case *replication.IntVarEvent:
-		name := "last_insert_id"
-		if v.Type == replication.INSERT_ID {
-			name = "insert_id"
-		}
-		p.before = append(p.before, fmt.Sprintf("SET @@session.%s = %d", name, v.Value))
-	case *replication.BeginLoadQueryEvent, *replication.ExecuteLoadQueryEvent:
-		return p.unknown("a LOAD DATA that is logged as a statement")
-	}
-	switch e.Header.EventType {
-	case randEvent, userVarEvent:
-		return p.value(e)
-	case xaPrepareEvent:
-		return p.end(p.group.xa && p.group.open)
-	}
-	return nil
-}
-
-func (p *replayer) tell(e event) {
-	moment := time.Unix(int64(e.Header.Timestamp), 0)
-	if p.t.Progress != nil && e.Header.Timestamp > 0 && moment.After(p.told) {
-		p.told = moment
-		p.t.Progress(moment)
-	}
-}
-
-// unknown refuses what cannot be applied, where it is of the database: what it is of
-// is not known before the statement, so the next one fails.
-func (p *replayer) unknown(what string) error {
-	p.before = append(p.before, "")
-	p.note("%s was not applied", what)
-	return nil
-}
-
-const mostNotes = 50
-
-func (p *replayer) note(format string, args ...any) {
-	if len(p.result.Notes) < mostNotes {
-		p.result.Notes = append(p.result.Notes, fmt.Sprintf(format, args...))
-	}
-}
-
 // begin begins a transaction of the log. One that is later than the moment ends the walk.
 func (p *replayer) begin(moment int64) error {
 	if p.group.open {
@@ -370,61 +284,4 @@ func (p *replayer) describe(raw []byte) error {
 
 func (p *replayer) mariaDB() bool {
 	return dump.IsMariaDB(p.t.Dump.Server)
-}
-
-// MayReplay says why the account of a DSN may not replay a chain: a *MissingError where
-// it lacks the right.
-func (r *Reader) MayReplay(ctx context.Context, c Chain, dsn, version string) error {
-	pool, _, err := dump.Connect(dsn)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	conn, err := pool.Conn(ctx)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	p := &replayer{ctx: ctx, conn: conn, t: Target{Dump: dump.Summary{Server: version}}}
-	return r.walk(ctx, c, func(e event) error {
-		if _, is := e.Event.(*replication.FormatDescriptionEvent); is {
-			if err := p.describe(e.RawData); err != nil {
-				return err
-			}
-		}
-		return errStop
-	})
-}
-
-// RightToReplay says why the account of a DSN may not replay any log: a *MissingError where
-// it lacks the right. It changes nothing.
-func RightToReplay(ctx context.Context, dsn string) error {
-	pool, _, err := dump.Connect(dsn)
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	var version string
-	if err := pool.QueryRowContext(ctx, "SELECT VERSION()").Scan(&version); err != nil {
-		return fmt.Errorf("asking the server for its version: %w", err)
-	}
-	_, err = pool.ExecContext(ctx, "BINLOG ''") // the right is asked for before the text is read
-	var refused *mysql.MySQLError
-	switch {
-	case !errors.As(err, &refused):
-		return fmt.Errorf("asking whether the account may replay the log: %w", err)
-	case refused.Number == privilegeDenied:
-		return NoRightToReplay(version)
-	}
-	return nil
-}
-
-// NoRightToReplay says which right the account lacks.
-func NoRightToReplay(version string) error {
-	right := "REPLICATION_APPLIER"
-	if dump.IsMariaDB(version) {
-		right = "BINLOG REPLAY"
-	}
-	return &MissingError{What: "the account may not replay the log: it lacks the right " + right, Right: true,
-		Fix: "GRANT " + right + " ON *.* TO the account, as the server's administrator"}
 }
