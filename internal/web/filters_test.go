@@ -55,6 +55,12 @@ func TestAFilterIsWrittenAsALine(t *testing.T) {
 	}
 	v.get("/admin/jobs").sees(`<option value="type:mail.send">`, `<option value="status:failed">`,
 		`<option value="worker:host:1:a">`)
+	s.db.MustExec("INSERT INTO failed_jobs (uuid, connection, queue, payload, exception, failed_at) VALUES "+
+		"('pay', 'database', 'default', ?, 'no luck', '2026-01-02 03:04:05')", `{"uuid":"pay","displayName":"App\\Jobs\\Pay",`+
+		`"job":"Illuminate\\Queue\\CallQueuedHandler@call","data":{"command":"O:12:\"App\\Jobs\\Pay\":0:{}"}}`)
+	for _, list := range []string{"/admin/jobs", "/admin/failed"} { // a class of PHP's that the list shows
+		v.get(list).sees(`<option value="type:App\Jobs\Pay">`, `<option value="App\Jobs\Pay">`)
+	}
 	v.get("/admin/failed?q=worker%3Anobody").sees("No failed jobs")
 	v.get("/admin/failed?q=queue%3Acmsjobs").sees("550 no such user")
 }

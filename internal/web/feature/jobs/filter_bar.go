@@ -114,6 +114,19 @@ func (h handlers) knownValues(req *web.Request) (map[string][]string, error) {
 	return known, nil
 }
 
+// alsoTypes adds types that the list shows and this program does not have: classes of PHP's jobs,
+// types of other programs. They are as many as a page has rows.
+func (b *filterBar) alsoTypes(shown []string) {
+	slices.Sort(shown)
+	i := slices.IndexFunc(b.Fields, func(f filterField) bool { return f.Qualifier == "type" })
+	for _, name := range slices.Compact(shown) {
+		if i >= 0 && name != "" && !slices.Contains(b.Fields[i].Options, name) {
+			b.Fields[i].Options = append(slices.Clip(b.Fields[i].Options), name)
+			b.Options = append(b.Options, "type:"+name)
+		}
+	}
+}
+
 // mostWorkers bounds how many workers a page suggests.
 const mostWorkers = 100
 

@@ -62,6 +62,7 @@ func (h handlers) failedPage(req *web.Request) error {
 			return fmt.Errorf("grouping failed jobs: %w", err)
 		}
 		v.Groups = ops.Each(groups, req.View().FailureGroup)
+		v.Bar.alsoTypes(ops.Each(v.Groups, func(g ops.FailureGroupView) string { return g.Type }))
 		if v.Bar.Filter.Narrows() {
 			v.Total = 0
 			for _, g := range groups {

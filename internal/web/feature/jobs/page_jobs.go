@@ -70,6 +70,7 @@ func (h handlers) jobsPage(req *web.Request) error {
 			return err
 		}
 	}
+	v.Bar.alsoTypes(ops.Each(v.Jobs, func(j ops.JobView) string { return j.Type }))
 	for _, n := range v.Counts {
 		if v.All += n; n < 0 {
 			v.All = -1

@@ -70,6 +70,7 @@ func (h handlers) fillRuns(req *web.Request, f jobs.Filter, v *runsPageData) err
 		return fmt.Errorf("listing runs: %w", err)
 	}
 	v.Runs = ops.Each(list.Items, req.View().Run)
+	v.Bar.alsoTypes(ops.Each(v.Runs, func(r ops.RunView) string { return r.Type }))
 	v.Next = web.NextPage("/admin/runs", v.Bar.values(v.Bar.Filter), list.Next)
 	for _, outcome := range append([]string{""}, runOutcomes...) {
 		bar := v.Bar
