@@ -3,6 +3,7 @@ package restore
 import (
 	"context"
 	"crypto/sha256"
+	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -172,7 +173,10 @@ func (r *Restorer) restoreRows(ctx context.Context, q Request, rows []swap.Rows,
 	return p.rows(ctx, func(db rowTaker) error {
 		set := &e.detail.Set
 		if post.Title, err = db.Text(ctx, set, rows[0], "name"); err != nil {
-			return fmt.Errorf("%w: %d", ErrNoPost, post.ID)
+			if errors.Is(err, sql.ErrNoRows) {
+				err = ErrNoPost
+			}
+			return fmt.Errorf("looking for the post %d: %w", post.ID, err)
 		}
 		counts, err := db.CountRows(ctx, set, rows)
 		if err != nil {

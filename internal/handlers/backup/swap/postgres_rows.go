@@ -60,8 +60,12 @@ func (r Rows) where() string { return strings.Replace(r.Where, "?", strconv.Form
 
 // Text reads a column of the one row of the backup; sql.ErrNoRows when there is none.
 func (p *PostgresRows) Text(ctx context.Context, _ *Set, r Rows, column string) (text string, err error) {
-	if is, err := p.has(ctx, p.staged, r.Table); err != nil || !is {
-		return "", errors.Join(err, sql.ErrNoRows)
+	is, err := p.has(ctx, p.staged, r.Table)
+	if err == nil && !is {
+		err = sql.ErrNoRows
+	}
+	if err != nil {
+		return "", err
 	}
 	err = p.staged.QueryRow(ctx, "SELECT "+pgx.Identifier{column}.Sanitize()+"::text FROM "+p.table(r.Table)+
 		" WHERE "+r.where()).Scan(&text)
