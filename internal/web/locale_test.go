@@ -149,7 +149,8 @@ func pageFiles(t *testing.T) map[string]string {
 func goFiles(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	for _, pattern := range []string{"*.go", "feature/*/*.go", "../ops/*.go", "../jobs/explain/explain.go"} {
+	for _, pattern := range []string{"*.go", "feature/*/*.go", "summary/*.go", "../ops/*.go",
+		"../jobs/explain/explain.go"} {
 		files, err := filepath.Glob(filepath.FromSlash(pattern))
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

@@ -127,8 +127,12 @@ func (s healthInputs) work(add func(int, string, string, ...any) *cause) {
 		if h.Failed == 0 { // the page of failed jobs shows none of them
 			href = "/admin/jobs?status=queued"
 		}
-		add(yellow, href, "health.failed", format.Number(h.FailedAttempts),
-			format.Number(h.FailedAttempts+h.Completed), format.Number(h.Failed))
+		all := format.Number(h.FailedAttempts + h.Completed)
+		if h.Failed >= h.FailedAttempts {
+			add(yellow, href, "health.failed_all", format.Number(h.FailedAttempts), all)
+		} else {
+			add(yellow, href, "health.failed", format.Number(h.FailedAttempts), all, format.Number(h.Failed))
+		}
 	}
 }
 
