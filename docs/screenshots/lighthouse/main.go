@@ -67,7 +67,13 @@ func measure(ctx context.Context, runs int, screen string) error {
 	var all []measured
 	for _, screen := range screens {
 		for _, p := range pages {
-			r, err := middle(runs, func() (report, error) { return look(ctx, site.Base+p.path, screen, headers) })
+			r, err := middle(runs, func() (report, error) {
+				r, err := look(ctx, site.Base+p.path, screen, headers)
+				if err != nil && ctx.Err() == nil { // Chromium now and then records nothing: "please run Lighthouse again"
+					r, err = look(ctx, site.Base+p.path, screen, headers)
+				}
+				return r, err
+			})
 			if err != nil {
 				return fmt.Errorf("%s on %s: %w", p.name, screen, err)
 			}
