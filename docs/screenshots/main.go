@@ -31,12 +31,7 @@ func main() {
 }
 
 func run(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "cmsjobs-screenshots-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	site, err := demosite.Start(ctx, dir)
+	site, err := demosite.Start(ctx)
 	if err != nil {
 		return err
 	}

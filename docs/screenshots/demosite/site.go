@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -27,15 +28,25 @@ const (
 // Site is the demo, running.
 type Site struct {
 	Base   string // of its addresses
+	Temp   string // a folder that goes with the site
 	binary string
 	dir    string
 	demo   *exec.Cmd
 }
 
 // Start builds cmsjobs from the checkout that is the working directory, and starts the
-// demo below dir, on a free port.
-func Start(ctx context.Context, dir string) (*Site, error) {
-	s := &Site{binary: filepath.Join(dir, "cmsjobs"), dir: filepath.Join(dir, "site")}
+// demo in a temporary folder, on a free port.
+func Start(ctx context.Context) (_ *Site, err error) {
+	temp, err := os.MkdirTemp("", "cmsjobs-demosite-")
+	if err != nil {
+		return nil, err
+	}
+	s := &Site{Temp: temp, binary: filepath.Join(temp, "cmsjobs"), dir: filepath.Join(temp, "site")}
+	defer func() {
+		if err != nil {
+			s.Stop()
+		}
+	}()
 	build := exec.CommandContext(ctx, "go", "build", "-o", s.binary, "./cmd/cmsjobs")
 	if out, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building: %w\n%s", err, out)
@@ -55,16 +66,18 @@ func Start(ctx context.Context, dir string) (*Site, error) {
 		return nil, err
 	}
 	if err := Until(ctx, 2*time.Minute, func() bool { return answers(ctx, s.Base+"/readyz") }); err != nil {
-		s.Stop()
 		return nil, fmt.Errorf("waiting for the demo: %w", err)
 	}
 	return s, nil
 }
 
-// Stop ends the demo.
+// Stop ends the demo, and removes its folder.
 func (s *Site) Stop() {
-	_ = s.demo.Process.Kill()
-	_ = s.demo.Wait() // killed, as we wanted
+	if s.demo != nil && s.demo.Process != nil {
+		_ = s.demo.Process.Kill()
+		_ = s.demo.Wait() // killed, as we wanted
+	}
+	_ = os.RemoveAll(s.Temp)
 }
 
 // Run runs a command of cmsjobs on the site.

@@ -43,12 +43,7 @@ func measure(ctx context.Context, runs int, screen string) error {
 	if screens == nil || runs < 1 {
 		return errors.New("-screen is desktop, mobile or both, and -runs at least 1")
 	}
-	dir, err := os.MkdirTemp("", "cmsjobs-lighthouse-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	site, err := demosite.Start(ctx, dir)
+	site, err := demosite.Start(ctx)
 	if err != nil {
 		return err
 	}
@@ -60,7 +55,7 @@ func measure(ctx context.Context, runs int, screen string) error {
 	if err != nil {
 		return err
 	}
-	headers, err := headersFile(ctx, site, dir)
+	headers, err := headersFile(ctx, site)
 	if err != nil {
 		return err
 	}
@@ -96,7 +91,7 @@ func pagesOf(ctx context.Context, site *demosite.Site) ([]page, error) {
 }
 
 // headersFile is a file with the cookie: a command line could be read by others.
-func headersFile(ctx context.Context, site *demosite.Site, dir string) (string, error) {
+func headersFile(ctx context.Context, site *demosite.Site) (string, error) {
 	cookie, err := site.Cookie(ctx)
 	if err != nil {
 		return "", err
@@ -105,7 +100,7 @@ func headersFile(ctx context.Context, site *demosite.Site, dir string) (string, 
 	if err != nil {
 		return "", err
 	}
-	path := filepath.Join(dir, "headers.json")
+	path := filepath.Join(site.Temp, "headers.json")
 	return path, os.WriteFile(path, data, 0o600)
 }
 

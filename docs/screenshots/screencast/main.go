@@ -34,12 +34,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return errors.New("ImageMagick is needed: apt-get install imagemagick")
 	}
-	dir, err := os.MkdirTemp("", "cmsjobs-screencast-")
-	if err != nil {
-		return err
-	}
-	defer os.RemoveAll(dir)
-	site, err := demosite.Start(ctx, dir)
+	site, err := demosite.Start(ctx)
 	if err != nil {
 		return err
 	}
@@ -55,7 +50,7 @@ func run(ctx context.Context) error {
 	if err := site.SignIn(browser); err != nil {
 		return err
 	}
-	film := &film{base: site.Base, dir: dir}
+	film := &film{base: site.Base, dir: site.Temp}
 	if err := film.walk(browser); err != nil {
 		return err
 	}
