@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -122,19 +123,31 @@ func (p *process) paused() bool {
 // that it comes by.
 type fragile struct {
 	*queue.Store
+	by syscall.Signal // SIGKILL where it is 0
+
+	mu sync.Mutex // guards what follows: jobs, ends and the heartbeat come by at once
 	at string
 	on int
-	by syscall.Signal // SIGKILL where it is 0
+}
+
+// due says whether it is the time to die, once.
+func (f *fragile) due(point string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if point != f.at {
+		return false
+	}
+	if f.on--; f.on > 0 {
+		return false
+	}
+	f.at = ""
+	return true
 }
 
 func (f *fragile) pass(point string) {
-	if f == nil || point != f.at {
+	if f == nil || !f.due(point) {
 		return
 	}
-	if f.on--; f.on > 0 {
-		return
-	}
-	f.at = "" // once
 	woken := make(chan os.Signal, 1)
 	signal.Notify(woken, jobstest.Continue)
 	if self, err := os.FindProcess(os.Getpid()); err == nil {

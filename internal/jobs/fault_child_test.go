@@ -2,6 +2,7 @@ package jobs_test
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -260,7 +261,8 @@ func (p *process) kill() {
 	<-p.done
 }
 
-// prefixed shows a child's log in the test's log.
+// prefixed shows a child's log in the test's log. A child that is killed has no exit
+// status to speak of: what the race detector prints is the only word of a race.
 type prefixed struct {
 	t  *testing.T
 	mu sync.Mutex
@@ -269,7 +271,10 @@ type prefixed struct {
 func (p *prefixed) Write(b []byte) (int, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if testing.Verbose() {
+	if bytes.Contains(b, []byte("WARNING: DATA RACE")) {
+		p.t.Error("a data race in a worker's process")
+	}
+	if testing.Verbose() || p.t.Failed() {
 		fmt.Fprintf(os.Stderr, "    child: %s", b)
 	}
 	return len(b), nil

@@ -277,31 +277,33 @@ func TestAWorkerPausedPastItsLeaseChangesNothing(t *testing.T) {
 
 func testAWorkerPausedPastItsLeaseChangesNothing(t *testing.T, engine jobstest.Engine) {
 	l := newLab(t, engine)
-	n, long := size(400, 4000), size(16, 80)
-	pause := 2 * l.config.Lease
+	rounds, each, long := size(2, 20), 200, 16
+	pause, n := 2*l.config.Lease, rounds*each
 	l.pausedWithAnEndOnItsWay(n)
-	l.enqueue(0, long, effect{Length: pause})
-	l.enqueue(long, n-long, effect{Length: 40 * time.Millisecond})
 	sleeper := startChild(t, l.config)
 	startChild(t, l.config)
-	for range size(2, 20) {
-		l.begun(sleeper)
+	for round := range rounds {
+		before := l.startsOf(sleeper.cmd.Process.Pid)
+		// Each round has jobs of its own, more long ones than the other worker takes:
+		// it may have done all earlier ones while the sleeper slept.
+		l.enqueue(round*each, long, effect{Length: pause})
+		l.enqueue(round*each+long, each-long, effect{Length: 40 * time.Millisecond})
+		l.begun(sleeper, before)
 		l.fault(sleeper.cmd.Process.Pid, pause)
 		sleeper.signal(jobstest.Pause)
 		time.Sleep(pause)
 		sleeper.signal(jobstest.Continue)
 		time.Sleep(300 * time.Millisecond)
 	}
-	l.sink.await(t, n+1, 2*time.Minute)
+	l.sink.await(t, n+1, 5*time.Minute)
 	l.empty()
 	l.check(n + 1)
 }
 
-// begun waits until p begins another job.
-func (l *lab) begun(p *process) {
+// begun waits until p has begun more jobs than before.
+func (l *lab) begun(p *process, before int) {
 	l.t.Helper()
-	before := l.startsOf(p.cmd.Process.Pid)
-	for end := time.Now().Add(time.Minute); l.startsOf(p.cmd.Process.Pid) == before; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); l.startsOf(p.cmd.Process.Pid) <= before; time.Sleep(20 * time.Millisecond) {
 		if time.Now().After(end) {
 			left := -1
 			_ = l.db.Get(&left, "SELECT COUNT(*) FROM jobs") // -1 says that this failed
