@@ -53,17 +53,18 @@ lint: ## golangci-lint, by .golangci.yml
 bench-programs:
 	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./feed ./repository ./fleet ./php
 
+# A run that writes a page waits until the machine is quiet, and gives up after ten minutes.
 bench: bench-programs ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
 	bin/bench/queue -page docs/benchmarks.md
 	bin/bench/beside -page docs/benchmarks.md
 	bin/bench/scale -page docs/scaling.md
-	$(MAKE) bench-mail
+	$(MAKE) bench-mail bench-repository
 
 bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (15 min; SHORT=1 tries it in 3 and writes no page)
 	bin/bench/queue $(if $(SHORT),-short -jobs 4000,-page docs/benchmarks.md)
 
-bench-fleet: bench-programs ## 1 to 64 worker processes on MariaDB, MySQL and PostgreSQL beside Laravel's workers (a quiet machine, 30 min; SHORT=1 tries it in 2)
-	bin/bench/fleet $(if $(SHORT),-short -busy)
+bench-fleet: bench-programs ## 1 to 64 worker processes on MariaDB, MySQL and PostgreSQL beside Laravel's workers, in docs/benchmarks.md (30 min; SHORT=1 tries it in 2 and writes no page)
+	bin/bench/fleet $(if $(SHORT),-short,-page docs/benchmarks.md)
 
 bench-mail: build bench-programs ## mails a second beside plain loops, in docs/benchmarks.md (1 min)
 	bin/bench/mail -page docs/benchmarks.md
@@ -71,8 +72,8 @@ bench-mail: build bench-programs ## mails a second beside plain loops, in docs/b
 bench-feed: bench-programs ## from another program's INSERT to the handler, by every way to notice it, in docs/benchmarks.md (5 min)
 	bin/bench/feed -page docs/benchmarks.md
 
-bench-repository: bench-programs ## the repository of backups beside tar with zstd, and restic (10 min, 8 GB of disk; SHORT=1 tries it with less)
-	bin/bench/repository $(if $(SHORT),-files 3000 -bytes 300000000)
+bench-repository: bench-programs ## the repository of backups beside tar with zstd, and restic, in docs/benchmarks.md (2 min, 8 GB of disk; SHORT=1 tries it with less and writes no page)
+	bin/bench/repository $(if $(SHORT),-files 3000 -bytes 300000000,-page docs/benchmarks.md)
 
 bench-php: build bench-programs ## PHP's own jobs beside queue:work, in docs/benchmarks.md (5 min; SHORT=1 tries it in half a minute and writes no page)
 	bin/bench/php $(if $(SHORT),-short,-page docs/benchmarks.md)

@@ -9,7 +9,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
 )
@@ -32,9 +31,13 @@ func main() {
 		if !strings.Contains(*only, s.name) {
 			continue
 		}
-		table, err := s.make(ctx, peers)
+		head, err := page.Begin(ctx, *path)
+		var table string
 		if err == nil {
-			text := fmt.Sprintf("%s, %s: `make bench`.\n\n%s", time.Now().Format(time.DateOnly), page.Machine(), table)
+			table, err = s.make(ctx, peers)
+		}
+		if err == nil {
+			text := fmt.Sprintf("%s: `make bench`.\n\n%s", head, table)
 			fmt.Println(text)
 			if *path != "" {
 				err = page.Replace(*path, s.name, text)

@@ -27,7 +27,11 @@ func main() {
 	flag.DurationVar(&b.idle, "idle", 20*time.Second, "length of a measurement of what nothing costs")
 	flag.StringVar(&b.only, "only", "", "only scenes whose name holds this")
 	flag.Parse()
-	text, err := b.run(ctx)
+	head, err := page.Begin(ctx, *path)
+	var text string
+	if err == nil {
+		text, err = b.run(ctx, head)
+	}
 	stop()
 	fmt.Print(text)
 	if err == nil && *path != "" {
@@ -87,7 +91,7 @@ func (b bench) scenes(dir string) []scene {
 	}
 }
 
-func (b bench) run(ctx context.Context) (string, error) {
+func (b bench) run(ctx context.Context, head string) (string, error) {
 	dir, err := os.MkdirTemp("", "cmsjobs-bench-feed-")
 	if err != nil {
 		return "", err
@@ -105,11 +109,11 @@ func (b bench) run(ctx context.Context) (string, error) {
 		fmt.Fprintf(&rows, "| %s | %s |\n", s.name, row)
 		fmt.Fprint(&costs, cost)
 	}
-	return fmt.Sprintf("From the return of another program's INSERT to the first line of the handler, %d jobs each, "+
+	return fmt.Sprintf("%s: `make bench-feed`.\n\nFrom the return of another program's INSERT to the first line of the handler, %d jobs each, "+
 		"20 to 60 ms apart, an idle worker of one slot:\n\n"+
 		"| database and way | p50 ms | p99 ms | longest ms | by the worker's poll |\n|---|---|---|---|---|\n%s\n"+
 		"What it costs while nothing comes, in %% of one core, above that of the server alone:\n\n"+
-		"| database | looks | statements/s | service %% | server %% |\n|---|---|---|---|---|\n%s", b.jobs,
+		"| database | looks | statements/s | service %% | server %% |\n|---|---|---|---|---|\n%s", head, b.jobs,
 		rows.String(), costs.String()), nil
 }
 

@@ -4,6 +4,5 @@
 // process with the default queues, and puts Laravel's workers beside them.
 //
 // It is not bench/queue, which measures one process against its peers, and not
-// bench/scale, which measures single claims. It refuses to measure on a busy
-// machine, except with -busy.
+// bench/scale, which measures single claims.
 package main

@@ -8,14 +8,10 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
 	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
-
-// maxLoad is the load of a machine on which figures still mean something.
-const maxLoad = 1.5
 
 // options are the command line of the parent.
 type options struct {
@@ -36,7 +32,6 @@ func main() {
 	processes := flag.String("processes", "1,2,4,8,16,32,64", "how many worker processes, one measurement each")
 	slots := flag.String("slots", "1,8", "slots of each process, one measurement each")
 	short := flag.Bool("short", false, "few jobs and 1 and 4 processes: shows that the measurement works")
-	busy := flag.Bool("busy", false, "measure on a busy machine, too")
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	flag.IntVar(&o.jobs, "jobs", 20_000, "jobs a measurement")
 	flag.IntVar(&o.prefetch, "prefetch", 16, "queue.prefetch of each process")
@@ -56,7 +51,7 @@ func main() {
 		if *short {
 			o.jobs, o.processes = min(o.jobs, 2000), []int{1, 4}
 		}
-		err = o.run(ctx, *busy, *path)
+		err = o.run(ctx, *path)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench/fleet:", err)
@@ -74,12 +69,13 @@ func numbers(list string) (all []int) {
 	return all
 }
 
-func (o *options) run(ctx context.Context, busy bool, path string) error {
-	if load := load(); load >= maxLoad && !busy {
-		return fmt.Errorf("the load is %.2f, %.1f at most is quiet enough; -busy measures all the same", load, maxLoad)
+func (o *options) run(ctx context.Context, path string) error {
+	head, err := page.Begin(ctx, path)
+	if err != nil {
+		return err
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s: `%s`.\n\n", time.Now().Format(time.DateOnly), page.Machine(), strings.Join(os.Args, " "))
+	fmt.Fprintf(&b, "%s: `make bench-fleet`, %d jobs a measurement.\n\n", head, o.jobs)
 	for _, server := range []struct {
 		name  string
 		start func() (*servers.Server, error)
@@ -96,15 +92,4 @@ func (o *options) run(ctx context.Context, busy bool, path string) error {
 		return nil
 	}
 	return page.Replace(path, "fleet", b.String())
-}
-
-// load is the machine's load of the last minute; 0 where it is unknown.
-func load() float64 {
-	text, err := os.ReadFile("/proc/loadavg")
-	if err != nil {
-		return 0
-	}
-	word, _, _ := strings.Cut(string(text), " ")
-	load, _ := strconv.ParseFloat(word, 64) // 0: unknown
-	return load
 }

@@ -22,7 +22,11 @@ func main() {
 	flag.IntVar(&b.mails, "mails", 1000, "mails of a measurement")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds; the median counts")
 	flag.Parse()
-	text, err := b.run(ctx)
+	head, err := page.Begin(ctx, *path)
+	var text string
+	if err == nil {
+		text, err = b.run(ctx, head)
+	}
 	stop()
 	fmt.Print(text)
 	if err == nil && *path != "" {
@@ -51,7 +55,7 @@ type sender struct {
 
 // run measures every sender in turn, round by round, so that each sees the
 // same load of the machine.
-func (b bench) run(ctx context.Context) (string, error) {
+func (b bench) run(ctx context.Context, head string) (string, error) {
 	dir, err := os.MkdirTemp("", "cmsjobs-bench-mail-")
 	if err != nil {
 		return "", err
@@ -82,10 +86,10 @@ func (b bench) run(ctx context.Context) (string, error) {
 			took[i] = append(took[i], d)
 		}
 	}
-	return b.report(senders, took), nil
+	return b.report(head, senders, took), nil
 }
 
-func (b bench) report(senders []sender, took [][]cost) string {
+func (b bench) report(head string, senders []sender, took [][]cost) string {
 	rates, medians := make([]float64, len(senders)), make([]cost, len(senders))
 	for i, list := range took {
 		slices.SortFunc(list, func(a, b cost) int { return int(a.wall - b.wall) })
@@ -93,9 +97,9 @@ func (b bench) report(senders []sender, took [][]cost) string {
 		rates[i] = float64(b.mails) / medians[i].wall.Seconds()
 	}
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s: `make bench-mail`. %d mails to one SMTP server on this host, without TLS; the median of "+
+	fmt.Fprintf(&s, "%s: `make bench-mail`. %d mails to one SMTP server on this host, without TLS; the median of "+
 		"%d rounds.\n\n",
-		time.Now().Format(time.DateOnly), page.Machine(), b.mails, b.rounds)
+		head, b.mails, b.rounds)
 	s.WriteString("| who | mails a second | of the smtplib loop | of the signed loop | worker's CPU, ms a mail | " +
 		"database's |\n|---|---|---|---|---|---|\n")
 	for i, one := range senders {

@@ -1,9 +1,12 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // Replace writes text between a section's marks: the lines
@@ -42,6 +45,60 @@ func parts(path, name string) (before, section, after string, err error) {
 	return before + start + mark + "-->\n", section, end + after, nil
 }
 
+// quiet is the load of the last minute below which figures of a page are measured;
+// patience is how long Begin waits for it.
+const (
+	quiet    = 1.5
+	patience = 10 * time.Minute
+)
+
+// Begin says for a report when and where it is measured, and how busy the machine is
+// before. What is written to a page (path is not empty) is measured on a quiet machine
+// only: Begin waits for that, and gives up after ten minutes.
+func Begin(ctx context.Context, path string) (string, error) {
+	if path != "" {
+		if err := awaitQuiet(ctx, load, time.After(patience)); err != nil {
+			return "", err
+		}
+	}
+	return time.Now().Format(time.DateOnly) + ", " + Machine() + " at the start", nil
+}
+
+func awaitQuiet(ctx context.Context, load func() (float64, error), end <-chan time.Time) error {
+	look := time.NewTicker(time.Second)
+	defer look.Stop()
+	for said := false; ; said = true {
+		now, err := load()
+		if err != nil {
+			return fmt.Errorf("is the machine quiet? %w", err)
+		}
+		if now < quiet {
+			return nil
+		}
+		if !said {
+			fmt.Fprintf(os.Stderr, "the load is %.2f: waiting until it is below %.1f\n", now, quiet)
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-end:
+			return fmt.Errorf("the load is %.2f: a page has figures of a quiet machine (below %.1f); without -page "+
+				"they are printed only", now, quiet)
+		case <-look.C:
+		}
+	}
+}
+
+// load is the machine's load of the last minute.
+func load() (float64, error) {
+	text, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0, err
+	}
+	word, _, _ := strings.Cut(string(text), " ")
+	return strconv.ParseFloat(word, 64)
+}
+
 // Machine says where figures come from: processor, cores and load.
 func Machine() string {
 	model, cores := "an unknown processor", 0
@@ -52,9 +109,9 @@ func Machine() string {
 			}
 		}
 	}
-	load := "unknown"
-	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
-		load, _, _ = strings.Cut(string(text), " ")
+	busy := "unknown"
+	if now, err := load(); err == nil {
+		busy = fmt.Sprintf("%.2f", now)
 	}
-	return fmt.Sprintf("%s, %d cores, load %s", model, cores, load)
+	return fmt.Sprintf("%s, %d cores, load %s", model, cores, busy)
 }

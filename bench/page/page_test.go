@@ -3,7 +3,9 @@ package page_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
 )
@@ -32,5 +34,23 @@ func TestReplaceKeepsTheRestOfThePage(t *testing.T) {
 	}
 	if err := page.Replace(path, "three", "x"); err == nil {
 		t.Error("a section that is not there was replaced")
+	}
+}
+
+func TestFiguresOfAPageWaitForAQuietMachine(t *testing.T) {
+	loads := []float64{3.2, 1.6, 1.4, 9}
+	next := func() (float64, error) {
+		now := loads[0]
+		loads = loads[1:]
+		return now, nil
+	}
+	if err := page.AwaitQuiet(t.Context(), next, nil); err != nil || len(loads) != 1 {
+		t.Errorf("%v, with %v left to read", err, loads)
+	}
+	over := make(chan time.Time)
+	close(over)
+	loads = []float64{1.5, 1.5}
+	if err := page.AwaitQuiet(t.Context(), next, over); err == nil || !strings.Contains(err.Error(), "1.50") {
+		t.Errorf("a busy machine: %v", err)
 	}
 }

@@ -30,10 +30,17 @@ func main() {
 	if b.short {
 		b.jobs, b.rounds = 800, 1
 	}
-	text, err := b.profiled(ctx)
+	if b.short || b.drained {
+		*path = ""
+	}
+	var text string
+	var err error
+	if b.head, err = page.Begin(ctx, *path); err == nil {
+		text, err = b.profiled(ctx)
+	}
 	stop()
 	fmt.Print(text)
-	if err == nil && *path != "" && !b.short && !b.drained {
+	if err == nil && *path != "" {
 		err = page.Replace(*path, "php", text)
 	}
 	if err != nil {
@@ -43,6 +50,7 @@ func main() {
 }
 
 type bench struct {
+	head            string // of the report
 	jobs, rounds    int
 	short, drained  bool
 	profile         string
@@ -115,7 +123,7 @@ func (b *bench) run(ctx context.Context) (string, error) {
 
 func (b *bench) report(server string, f found) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s: `make bench-php` on %s.\n\n", time.Now().Format(time.DateOnly), page.Machine(), server)
+	fmt.Fprintf(&s, "%s: `make bench-php` on %s.\n\n", b.head, server)
 	if b.short {
 		s.WriteString("A short run: it shows that the measurement works, and its figures mean little.\n\n")
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
 	"github.com/cmsjobs/cmsjobs/bench/servers"
@@ -26,11 +25,17 @@ func main() {
 	flag.StringVar(&b.only, "only", "", "these parts alone, with commas: mysql, mariadb, side (MySQL beside "+
 		"MariaDB), postgres, sqlite")
 	flag.Parse()
-	err := b.run(ctx)
+	if b.short {
+		*path = ""
+	}
+	var err error
+	if b.head, err = page.Begin(ctx, *path); err == nil {
+		err = b.run(ctx)
+	}
 	stop()
 	text := b.report()
 	fmt.Print(text)
-	if err == nil && *path != "" && !b.short {
+	if err == nil && *path != "" {
 		err = page.Replace(*path, "queue", text)
 	}
 	if err != nil {
@@ -40,6 +45,7 @@ func main() {
 }
 
 type bench struct {
+	head    string // of the report
 	jobs    int
 	short   bool
 	only    string
@@ -77,7 +83,7 @@ func (b *bench) run(ctx context.Context) error {
 
 func (b *bench) report() string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s: `make bench-queue`.\n\n", time.Now().Format(time.DateOnly), page.Machine())
+	fmt.Fprintf(&s, "%s: `make bench-queue`.\n\n", b.head)
 	if b.short {
 		s.WriteString("A short run: it shows that the measurement works, and its figures mean little.\n\n")
 	}

@@ -31,7 +31,7 @@ func main() {
 	if *step != "" {
 		err = b.own(ctx, *step)
 	} else {
-		text, err = b.run(ctx)
+		text, err = b.run(ctx, *path)
 	}
 	stop()
 	fmt.Print(text)
@@ -73,7 +73,11 @@ type program struct {
 	env  []string
 }
 
-func (b bench) run(ctx context.Context) (string, error) {
+func (b bench) run(ctx context.Context, path string) (string, error) {
+	head, err := page.Begin(ctx, path)
+	if err != nil {
+		return "", err
+	}
 	if b.dir == "" {
 		dir, err := os.MkdirTemp("", "cmsjobs-bench-repository-")
 		if err != nil {
@@ -108,7 +112,7 @@ func (b bench) run(ctx context.Context) (string, error) {
 				one.err)
 		}
 	}
-	return b.report(programs, costs), nil
+	return b.report(head, programs, costs), nil
 }
 
 // pause lets the last change become old enough for a file to be taken as at rest.
@@ -176,13 +180,13 @@ func (b bench) compare(ctx context.Context, into string) error {
 	return nil
 }
 
-func (b bench) report(programs []program, costs [][]cost) string {
+func (b bench) report(head string, programs []program, costs [][]cost) string {
 	var s strings.Builder
-	fmt.Fprintf(&s, "%s, %s: `make bench-repository`. %d files, %.1f GB that do not compress; a hundredth of the "+
+	fmt.Fprintf(&s, "%s: `make bench-repository`. %d files, %.1f GB that do not compress; a hundredth of the "+
 		"files changes. "+
 		"Seconds by the clock (seconds of processor time, largest memory in MB, MB stored); pages of files may be "+
 		"cached.\n\n",
-		time.Now().Format(time.DateOnly), page.Machine(), b.files, float64(b.bytes)/1e9)
+		head, b.files, float64(b.bytes)/1e9)
 	s.WriteString("| who | " + strings.Join(steps, " | ") + " |\n|---" + strings.Repeat("|---", len(steps)) + "|\n")
 	for i, p := range programs {
 		s.WriteString("| " + p.name)

@@ -19,7 +19,11 @@ func main() {
 	rows := flag.Int("rows", 1_000_000, "the deepest queue that is measured")
 	calls := flag.Int("calls", 3000, "claims a measurement")
 	flag.Parse()
-	text, err := report(ctx, *rows, *calls)
+	head, err := page.Begin(ctx, *path)
+	var text string
+	if err == nil {
+		text, err = report(ctx, head, *rows, *calls)
+	}
 	fmt.Print(text)
 	if err == nil && *path != "" {
 		err = page.Replace(*path, "scale", text)
@@ -33,9 +37,9 @@ func main() {
 // batch is how many rows a claim takes, and slots a worker has, throughout.
 const batch = 8
 
-func report(ctx context.Context, rows, calls int) (string, error) {
+func report(ctx context.Context, head string, rows, calls int) (string, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s, %s: `bin/bench/scale`.\n\n", time.Now().Format(time.DateOnly), page.Machine())
+	fmt.Fprintf(&b, "%s: `bin/bench/scale`.\n\n", head)
 	l, err := newLab(ctx)
 	if err != nil {
 		return "", err
