@@ -39,24 +39,10 @@ func call(t *testing.T, env []string, args ...string) result {
 	return callAt(t, 0, env, args...)
 }
 
-// said is what a command prints. The race detector calls it a race where a part of the command
-// goes on, and logs, when the command has returned: what is read then is whole all the same.
-type said struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (s *said) Write(text []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.text.Write(text)
-}
-func (s *said) String() string { s.mu.Lock(); defer s.mu.Unlock(); return s.text.String() }
-
 // callAt is call on a host whose clock is ahead.
 func callAt(t *testing.T, ahead time.Duration, env []string, args ...string) result {
 	t.Helper()
-	var out, errs said
+	var out, errs jobstest.Log // a part of the command may log when it has returned
 	empty := filepath.Join(t.TempDir(), "empty.yaml")
 	if err := os.WriteFile(empty, nil, 0o600); err != nil {
 		t.Fatal(err)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -49,19 +48,14 @@ func plantedIn() (fields map[string]any, errors []string) {
 }
 
 // collector keeps everything that it is sent.
-type collector struct {
-	mu  sync.Mutex
-	got bytes.Buffer
-}
+type collector struct{ got jobstest.Log }
 
 func (c *collector) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.got.Write(body)
 }
 
-func (c *collector) text() string { c.mu.Lock(); defer c.mu.Unlock(); return c.got.String() }
+func (c *collector) text() string { return c.got.String() }
 
 // TestPlantedSecretsAppearNowhereForAReader plants secrets of all types where
 // they come from in real life, and looks for them wherever a reader can look:

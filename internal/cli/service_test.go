@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -54,8 +53,7 @@ type service struct {
 	env   []string
 
 	cmd  *exec.Cmd
-	mu   sync.Mutex
-	said bytes.Buffer // its log
+	said jobstest.Log
 	done chan struct{}
 }
 
@@ -119,9 +117,7 @@ func (s *service) start() {
 func (s *service) listen(log io.Reader, address chan<- string) {
 	defer close(s.done)
 	for lines := bufio.NewScanner(log); lines.Scan(); {
-		s.mu.Lock()
-		s.said.WriteString(lines.Text() + "\n")
-		s.mu.Unlock()
+		fmt.Fprintln(&s.said, lines.Text())
 		var line struct{ Msg, URL string }
 		if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "admin page" {
 			address <- strings.TrimSuffix(line.URL, "/")
@@ -129,7 +125,7 @@ func (s *service) listen(log io.Reader, address chan<- string) {
 	}
 }
 
-func (s *service) log() string { s.mu.Lock(); defer s.mu.Unlock(); return s.said.String() }
+func (s *service) log() string { return s.said.String() }
 
 func (s *service) awaitReady() {
 	s.t.Helper()

@@ -174,15 +174,15 @@ func (r *replicating) rights(t *testing.T) {
 	r.endReaders(t)
 	for end := time.Now().Add(20 * time.Second); log.count("feed.unavailable") == 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("nobody says that the right is gone:\n%s", log.text())
+			t.Fatalf("nobody says that the right is gone:\n%s", log.String())
 		}
 	}
 	for range 3 {
 		r.insert(t, "default", 0)
 		r.woke(t, "default")
 	}
-	if log.count("feed.unavailable") != 1 || !strings.Contains(log.text(), "ALTER ROLE") {
-		t.Errorf("the log says:\n%s", log.text())
+	if log.count("feed.unavailable") != 1 || !strings.Contains(log.String(), "ALTER ROLE") {
+		t.Errorf("the log says:\n%s", log.String())
 	}
 	stop()
 }

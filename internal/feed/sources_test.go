@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -251,15 +249,15 @@ func (r *replicated) revoked(t *testing.T) {
 	r.endReaders(t, "reader")
 	for end := time.Now().Add(20 * time.Second); log.count("feed.unavailable") == 0; time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			t.Fatalf("nobody says that the rights are gone:\n%s", log.text())
+			t.Fatalf("nobody says that the rights are gone:\n%s", log.String())
 		}
 	}
 	for range 3 {
 		r.insert(t, "default", 0)
 		r.woke(t, "default")
 	}
-	if log.count("feed.unavailable") != 1 || !strings.Contains(log.text(), "GRANT REPLICATION SLAVE") {
-		t.Errorf("the log says:\n%s", log.text())
+	if log.count("feed.unavailable") != 1 || !strings.Contains(log.String(), "GRANT REPLICATION SLAVE") {
+		t.Errorf("the log says:\n%s", log.String())
 	}
 }
 
@@ -277,19 +275,10 @@ func (r *replicated) endReaders(t *testing.T, account string) {
 	}
 }
 
-// safeLog is a log that several write.
-type safeLog struct {
-	mu   sync.Mutex
-	said bytes.Buffer
-}
+// safeLog is a log whose events are counted.
+type safeLog struct{ jobstest.Log }
 
-func (l *safeLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.said.Write(p)
-}
-func (l *safeLog) text() string           { l.mu.Lock(); defer l.mu.Unlock(); return l.said.String() }
-func (l *safeLog) count(event string) int { return strings.Count(l.text(), "event="+event) }
+func (l *safeLog) count(event string) int { return strings.Count(l.String(), "event="+event) }
 
 // A reader whose log was purged, or whose server was killed, reads on from the
 // log's end, and everybody is woken for what came in the meantime.

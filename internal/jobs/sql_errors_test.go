@@ -1,12 +1,10 @@
 package jobs_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -245,24 +243,6 @@ func troubles(engine jobstest.Engine) map[string][]string {
 	}[dialect(engine)]
 }
 
-// written is a log that may be read while it is written.
-type written struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (w *written) Write(p []byte) (int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *written) has(words string) bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return strings.Contains(w.text.String(), words)
-}
-
 // A right, column or table that the queue itself needs and misses stops its
 // claims, and is said; nothing is charged, and when it is back work goes on.
 func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
@@ -291,7 +271,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 					t.Fatal(err)
 				}
 				s.admin(t).MustExec(words[0])
-				log := &written{}
+				log := new(jobstest.Log)
 				w, err := jobs.NewWorker(jobs.Config{Source: store, Registry: registry, Now: time.Now,
 					PollMin: 20 * time.Millisecond, PollMax: 50 * time.Millisecond, Lease: time.Hour,
 					DatabaseTrouble: database.Outage, Logger: slog.New(slog.NewTextHandler(log, nil))})
@@ -302,7 +282,7 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 				ended := make(chan error, 1)
 				go func() { ended <- w.Run(ctx) }()
 				waitFor(t, "a word about the missing "+name, func() bool {
-					return log.has("database statements fail; " +
+					return strings.Contains(log.String(), "database statements fail; "+
 						"trying again")
 				})
 				s.admin(t).MustExec(words[1])

@@ -1,11 +1,9 @@
 package jobs_test
 
 import (
-	"bytes"
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -30,17 +28,6 @@ func (c *counted) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, 
 	return results, err
 }
 
-type safeLog struct {
-	mu sync.Mutex
-	bytes.Buffer
-}
-
-func (l *safeLog) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.Buffer.Write(p)
-}
-
 // TestTroubleIsSaidOnce lets the database answer while results cannot be
 // written, as on a full disk: the log says so once, and once that it is over.
 func TestTroubleIsSaidOnce(t *testing.T) {
@@ -59,7 +46,7 @@ func TestTroubleIsSaidOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	db.MustExec("ALTER TABLE cmsjobs_runs RENAME TO lost")
-	source, log := &counted{Store: store}, &safeLog{}
+	source, log := &counted{Store: store}, new(jobstest.Log)
 	w, err := jobs.NewWorker(jobs.Config{Source: source, Workers: store, Registry: registry, Now: time.Now,
 		Info: jobs.WorkerInfo{ID: "test"}, Slots: 2, Queues: []string{"cmsjobs"},
 		PollMin: 5 * time.Millisecond, PollMax: 5 * time.Millisecond, StopWhenEmpty: true,

@@ -17,7 +17,7 @@ import (
 // service is a pool in a separate process.
 type service struct {
 	*site
-	log *safeBuffer
+	log *jobstest.Log
 	cmd *exec.Cmd
 }
 
@@ -28,7 +28,7 @@ func (s *site) service(tries string) *service {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	x := &service{site: s, log: new(safeBuffer), cmd: exec.Command(os.Args[0])}
+	x := &service{site: s, log: new(jobstest.Log), cmd: exec.Command(os.Args[0])}
 	x.cmd.Env = append(os.Environ(), "CHILD=pool", "CHILD_DSN="+s.db.DSN, "CHILD_DIR="+s.dir, "CHILD_COMMAND="+
 		string(command))
 	x.cmd.Stderr = x.log

@@ -3,7 +3,6 @@
 package php_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -11,7 +10,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -27,25 +25,8 @@ import (
 // rig is a pool whose processes are children of this test's program.
 type rig struct {
 	*site
-	log  *safeBuffer
+	log  *jobstest.Log
 	stop func()
-}
-
-type safeBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (s *safeBuffer) Write(b []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(b)
-}
-
-func (s *safeBuffer) String() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.String()
 }
 
 // newRig has n rows in the queue.
@@ -56,7 +37,7 @@ func newRig(t *testing.T, n int, payload string) *rig {
 
 func rigOn(t *testing.T, engine jobstest.Engine, n int, payload string) *rig {
 	t.Helper()
-	r := &rig{site: &site{t: t, db: jobstest.Open(t, engine), dir: t.TempDir()}, log: new(safeBuffer)}
+	r := &rig{site: &site{t: t, db: jobstest.Open(t, engine), dir: t.TempDir()}, log: new(jobstest.Log)}
 	db, err := database.Connect(context.Background(), database.ConnectOptions{DSN: r.db.DSN})
 	if err != nil {
 		t.Fatal(err)

@@ -63,6 +63,16 @@ func (x *process) take(j *Job) {
 	x.busy.Add(1)
 }
 
+// putDown takes the job in hand from the process, which has not begun it.
+func (x *process) putDown() *Job {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	j := x.job
+	x.job, x.due, x.taken = nil, time.Time{}, true
+	x.busy.Add(-1)
+	return j
+}
+
 // letGo notes that the job in hand has ended; it returns what it printed, as far as no
 // heartbeat took it.
 func (x *process) letGo() []jobs.LogLine {
@@ -127,12 +137,7 @@ func (x *process) finish(e End, transactions int) {
 // abandoned settles the job that the dead process had in hand.
 func (x *process) abandoned(how string) {
 	if !x.sent || unread(x.in) > x.ahead.behind || x.last != nil && x.last.Job == nil {
-		j := *x.job
-		x.mu.Lock()
-		x.job = nil
-		x.mu.Unlock()
-		x.busy.Add(-1)
-		x.back <- j
+		x.back <- *x.putDown()
 		return
 	}
 	e := End{Outcome: Crashed, Delay: x.job.delayAfterCrash(), Exception: DiedInJob + how}

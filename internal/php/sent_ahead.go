@@ -10,10 +10,10 @@ import "time"
 const (
 	// sendBelow is how short jobs are, on average, of which the next is sent ahead.
 	sendBelow = 20 * time.Millisecond
-	// takenWithin is how long a process may take a job that was sent ahead, takeBackAfter
-	// when it is taken back.
+	// takenWithin is how long a process may take a job that was sent ahead. It is taken
+	// back takeBackLater after that.
 	takenWithin   = 50 * time.Millisecond
-	takeBackAfter = takenWithin + 20*time.Millisecond
+	takeBackLater = 20 * time.Millisecond
 	// maxAhead is the longest order that is sent ahead, in bytes: a pipe takes it whole and at
 	// once (PIPE_BUF). maxPayloadAhead spares to try with payloads that have no chance.
 	maxAhead        = 4096
@@ -68,7 +68,7 @@ func (x *process) sendAhead() {
 	a.behind = len(data)
 	if !a.armed {
 		a.armed = true
-		a.timer.Reset(takeBackAfter)
+		a.timer.Reset(takenWithin + takeBackLater)
 	}
 }
 
@@ -103,18 +103,14 @@ func (x *process) begin(j *Job, until time.Duration) {
 // late hears that the process has dropped a job that was sent ahead. It is put back, if it was not
 // taken back before.
 func (x *process) late(until time.Duration) {
-	a, j := &x.ahead, x.job
+	a := &x.ahead
 	switch {
 	case a.job != nil && a.until == until:
 		x.putFirst(a.job)
 		a.job, a.behind = nil, 0
-	case j != nil && a.inHand == until: // it asked while the order was on its way, and still does
-		x.mu.Lock()
-		x.job, x.due, x.taken = nil, time.Time{}, true
-		x.mu.Unlock()
-		x.busy.Add(-1)
+	case x.job != nil && a.inHand == until: // it asked while the order was on its way, and still does
 		x.output.goesNotOn()
-		x.putFirst(j)
+		x.putFirst(x.putDown())
 		x.ask()
 	}
 }
@@ -139,7 +135,7 @@ func (x *process) takeBack() {
 	if a.job == nil {
 		return
 	}
-	rest := a.until + takeBackAfter - takenWithin - monotonic()
+	rest := a.until + takeBackLater - monotonic()
 	if rest <= 0 {
 		if unread(x.in) > 0 {
 			j := a.job
@@ -148,7 +144,7 @@ func (x *process) takeBack() {
 			wake(x.asked)
 			return
 		}
-		rest = takeBackAfter - takenWithin // it has read it: its word is on the way
+		rest = takeBackLater // it has read it: its word is on the way
 	}
 	a.armed = true
 	a.timer.Reset(rest)

@@ -1,7 +1,6 @@
 package sites
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -37,7 +36,7 @@ var test = jobs.Kind[nothing]{Name: "test.wait"}
 type process struct {
 	t       *testing.T
 	url     string
-	log     lines
+	log     jobstest.Log
 	set     *Set
 	mu      sync.Mutex
 	open    map[string]*app.Services
@@ -46,24 +45,6 @@ type process struct {
 	most    atomic.Int64 // that ran at once
 	stop    context.CancelFunc
 	ended   chan error
-}
-
-// lines is a log that may be read while it is written.
-type lines struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *lines) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *lines) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.String()
 }
 
 // database makes a database with a jobs table and returns its DSN.
@@ -351,15 +332,18 @@ func TestTenIdleSitesCostLittle(t *testing.T) {
 		}
 		return n
 	}
-	time.Sleep(5 * time.Second) // what a start asks is over; a length of time is what is measured
-	const span = 15 * time.Second
-	before := figure("Questions")
-	time.Sleep(span)
-	rate := float64(figure("Questions")-before) / span.Seconds() / 10
-	connections := float64(figure("Threads_connected")-1) / 10
-	t.Logf("a site: %.1f statements a second, %.1f connections", rate, connections)
-	if rate > 8 || connections > 8 {
-		t.Errorf("an idle site costs %.1f statements a second and %.1f connections, want 8 at most of each", rate,
-			connections)
+	const span, most = 15 * time.Second, 8
+	var rate, connections float64
+	for range 4 { // what ten starts ask is over at some time; a length of time is what is measured
+		before := figure("Questions")
+		time.Sleep(span)
+		rate = float64(figure("Questions")-before) / span.Seconds() / 10
+		connections = float64(figure("Threads_connected")-1) / 10
+		t.Logf("a site: %.1f statements a second, %.1f connections", rate, connections)
+		if rate <= most && connections <= most {
+			return
+		}
 	}
+	t.Errorf("an idle site costs %.1f statements a second and %.1f connections, want %d at most of each", rate, connections,
+		most)
 }

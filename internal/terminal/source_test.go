@@ -140,7 +140,7 @@ func TestATerminalIsDrawnUntilQ(t *testing.T) {
 	for _, key := range []string{" ", "q"} {
 		select {
 		case <-drawn:
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatal("nothing was drawn")
 		}
 		if _, err := io.WriteString(keys, key); err != nil {
@@ -152,7 +152,7 @@ func TestATerminalIsDrawnUntilQ(t *testing.T) {
 		if err != nil || !strings.Contains(out.String(), "figure") {
 			t.Errorf("%v: %q", err, out.String())
 		}
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Fatal("q does not quit")
 	}
 }

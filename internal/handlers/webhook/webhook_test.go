@@ -531,7 +531,7 @@ func TestADeliveryReturnsWhenItIsToldToStop(t *testing.T) {
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("it ended with %v", err)
 			}
-		case <-time.After(5 * time.Second):
+		case <-time.After(20 * time.Second):
 			t.Error("it does not return")
 		}
 	})

@@ -75,7 +75,7 @@ func TestAClaimOfALimitedKindWaitsWithoutTheStoresLock(t *testing.T) {
 	go func() { f.forgetUnclear(nil); close(locked) }()
 	select {
 	case <-locked:
-	case <-time.After(10 * time.Second):
+	case <-time.After(30 * time.Second):
 		t.Error("the settlement waits for the claim, which waits for the settlement")
 	}
 	if err := settling.Rollback(); err != nil {

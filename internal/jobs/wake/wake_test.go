@@ -28,7 +28,7 @@ func TestACallReachesEveryListenerAndNoOther(t *testing.T) {
 		case <-l.Jobs():
 		case <-l.Orders():
 			t.Fatal("heard an order")
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Fatal("heard nothing")
 		}
 	}
@@ -169,7 +169,7 @@ func TestCallsAboutOtherQueuesAreNotHeard(t *testing.T) {
 		Call(dir, Jobs, queue)
 		select {
 		case <-l.Jobs():
-		case <-time.After(10 * time.Second):
+		case <-time.After(30 * time.Second):
 			t.Errorf("the call about %q was not heard", queue)
 		}
 	}
