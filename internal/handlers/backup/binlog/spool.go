@@ -1,6 +1,7 @@
 package binlog
 
 import (
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
@@ -176,12 +177,15 @@ func (w *writing) finish(signer manifest.Signer) error {
 	return err
 }
 
-// temporaryFile makes a file that nobody else may read, and takes its name away: it is
-// gone with the process, however that ends. Windows keeps the name until removeFile.
+// temporaryFile makes a file that nobody else may read, without a name where the system can:
+// it is gone with the process, however that ends.
 func temporaryFile(dir string) (*os.File, error) {
+	if f, err := unnamedFile(cmp.Or(dir, os.TempDir())); err == nil {
+		return f, nil
+	}
 	f, err := os.CreateTemp(dir, "cmsjobs-binlog-*")
 	if err == nil {
-		_ = os.Remove(f.Name())
+		_ = os.Remove(f.Name()) // Windows keeps the name until removeFile
 	}
 	return f, err
 }
