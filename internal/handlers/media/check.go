@@ -90,7 +90,9 @@ func (c *checker) row(file cms.MediaFile) {
 	c.originals[c.plan.place.Key(name.Page)] = true
 	record, _ := ReadRecord(file.Options)
 	for _, r := range record.Sizes {
-		c.needed[c.plan.place.Key(r.URL)] = true
+		if !r.NotKept {
+			c.needed[c.plan.place.Key(r.URL)] = true
+		}
 	}
 	if notForUs(file) != "" {
 		return
@@ -101,6 +103,9 @@ func (c *checker) row(file cms.MediaFile) {
 		return
 	}
 	for _, w := range c.plan.renditions(name.Page, record.Width, nil) {
+		if record.Sizes[w.size].NotKept {
+			continue
+		}
 		thumb := c.plan.place.Key(w.url)
 		c.needed[thumb] = true
 		if _, there := c.files[thumb]; !there {

@@ -3,7 +3,12 @@ package media
 import (
 	"bytes"
 	"context"
+	"errors"
 	"image"
+	"image/png"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -66,6 +71,53 @@ func TestCopiesInOtherFormats(t *testing.T) {
 	}
 	if r := s.record(1).Sizes["small.avif"]; r.MIME != "image/avif" || r.Width != 60 {
 		t.Errorf("%+v", r)
+	}
+}
+
+// A copy that is larger than its thumbnail saves nobody anything: it is not kept, one of
+// an earlier original goes, and nothing is made again for it.
+func TestACopyThatIsLargerIsNotKept(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, Options{Copies: []string{"avif"}, Sizes: []Size{
+		{Name: "small", Width: 60, Height: 40}}})
+	s.upload(1, "a.png", "image/png", jpegOf(t, 300, 200))
+	if out, err := s.run(`{"mediaFileId":1}`, 1); err != nil || out.Made != 2 || out.NotKept != 0 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	var plain bytes.Buffer // of one colour: its thumbnail is smaller than an empty AVIF
+	if err := png.Encode(&plain, image.NewGray(image.Rect(0, 0, 300, 200))); err != nil {
+		t.Fatal(err)
+	}
+	s.write("a.png", plain.Bytes())
+	out, err := s.run(`{"mediaFileId":1,"force":true}`, 1)
+	if err != nil || out.Made != 1 || out.NotKept != 1 {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.uploads, "a-thumb.png.avif")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the larger copy is there: %v", err)
+	}
+	if out, err := s.run(`{"mediaFileId":1}`, 1); err != nil || out.Skipped == "" {
+		t.Errorf("again: %+v, %v", out, err)
+	}
+	if r, err := s.handler.Check(t.Context(), CheckOptions{}, func(int64, int64) {}); err != nil || len(r.Missing) > 0 ||
+		len(r.Orphans) > 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// An AVIF has thumbnails like any other picture.
+func TestAnAVIFIsAnOriginal(t *testing.T) {
+	s := newSite(t, jobstest.SQLite, Options{Copies: []string{"avif"}, Sizes: []Size{{Name: "small", Width: 60, Height: 40}}})
+	s.upload(1, "a.jpg", "image/jpeg", jpegOf(t, 300, 200))
+	if _, err := s.run(`{"mediaFileId":1}`, 1); err != nil {
+		t.Fatal(err)
+	}
+	s.upload(2, "b.avif", "image/avif", s.file("a-thumb.jpg.avif"))
+	s.handler.Options.Copies = nil
+	if out, err := s.run(`{"mediaFileId":2}`, 1); err != nil || out.Made != 1 || out.Skipped != "" {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	if data := s.file("b-thumb.avif"); !bytes.Contains(data[:16], []byte("ftypavif")) {
+		t.Errorf("%.20q is no AVIF", data)
 	}
 }
 

@@ -48,6 +48,8 @@ func cost(h picture.Header, fileBytes int64) int64 {
 		return fileBytes + h.Pixels()*3/2 + 8*min(h.Pixels(), 4e6) + small
 	case h.Streamed:
 		return fileBytes + h.Pixels() + small
+	case h.Format == picture.AVIF: // planes, and colours of 16 bits in and out of the decoder's memory
+		return 2*fileBytes + 32*h.Pixels() + 4*small
 	}
 	return fileBytes + 8*h.Pixels() + small
 }

@@ -124,8 +124,9 @@ type wanted struct {
 	size string
 	url  string
 	spec picture.Spec
-	// format is "" for the source's own.
+	// format is "" for the source's own; else of is the size whose copy this is.
 	format picture.Format
+	of     string
 }
 
 // renditions lists the files that a picture at url gets. width is that of the
@@ -141,7 +142,7 @@ func (p plan) renditions(url string, width int, focus *picture.Point) []wanted {
 		list = append(list, wanted{size: s.Name, url: name, spec: spec})
 		for _, f := range p.copies {
 			list = append(list, wanted{size: s.Name + "." + string(f), url: name + "." + f.Extension(), spec: spec,
-				format: f})
+				format: f, of: s.Name})
 		}
 	}
 	for _, s := range p.sizes {

@@ -127,7 +127,12 @@ func (h *Handler) make(ctx context.Context, w *work, out Outcome) (Outcome, erro
 	if err := h.Site.SetMediaOption(ctx, w.file.ID, recordKey, record); err != nil {
 		return out, err
 	}
-	out.Made, out.Kept, out.Partial = len(missing), len(record.Sizes)-len(missing), record.Partial
+	for _, want := range missing {
+		if record.Sizes[want.size].NotKept {
+			out.NotKept++
+		}
+	}
+	out.Made, out.Kept, out.Partial = len(missing)-out.NotKept, len(record.Sizes)-len(missing), record.Partial
 	return out, nil
 }
 

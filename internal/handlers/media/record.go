@@ -48,6 +48,9 @@ type RenditionRecord struct {
 	Height int    `json:"height"`
 	Bytes  int    `json:"bytes"`
 	MIME   string `json:"mime"`
+	// NotKept says that the file would be larger than the one it is a copy of, and is not
+	// there: URL and Bytes are empty.
+	NotKept bool `json:"not_kept,omitempty"`
 }
 
 // ReadRecord finds our record in a row's options; ok is false without one.

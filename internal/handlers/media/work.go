@@ -62,6 +62,9 @@ func (w *work) done(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	for _, want := range w.plan.renditions(w.name.Page, w.record.Width, focusOf(w.file.Options)) {
+		if w.record.Sizes[want.size].NotKept {
+			continue
+		}
 		if _, there, err := w.stat(ctx, want.url); err != nil || !there {
 			return false, err
 		}
@@ -92,6 +95,10 @@ func (w *work) newRecord(at time.Time) Record {
 // is newer than the original: the CMS makes thumbnails too.
 func (w *work) sortOut(ctx context.Context, record *Record) (missing []wanted, err error) {
 	for _, want := range w.plan.renditions(w.name.Page, record.Width, focusOf(w.file.Options)) {
+		if known := w.record.Sizes[want.size]; known.NotKept && w.current() && !w.force {
+			record.Sizes[want.size] = known
+			continue
+		}
 		info, there, err := w.stat(ctx, want.url)
 		if err != nil {
 			return nil, err
@@ -141,7 +148,17 @@ func (w *work) render(ctx context.Context, o Options, missing []wanted) (picture
 	return result, err
 }
 
+// put writes a rendition. A copy in another format is there to save bytes: one that saves
+// none is not kept, nor is the one that an earlier original may have left. The rendition that it is a
+// copy of comes before it.
 func (w *work) put(ctx context.Context, want wanted, r picture.Rendition, record *Record) error {
+	if of, isCopy := record.Sizes[want.of]; isCopy && len(r.Data) >= of.Bytes {
+		if err := w.store.Delete(ctx, w.plan.place.Key(want.url)); err != nil && !errors.Is(err, storage.ErrNotFound) {
+			return fmt.Errorf("removing %s, which is larger than what it is a copy of: %w", want.url, err)
+		}
+		record.Sizes[want.size] = RenditionRecord{Width: r.Width, Height: r.Height, MIME: r.Format.MIME(), NotKept: true}
+		return nil
+	}
 	o := storage.PutOptions{ContentType: r.Format.MIME(), ExpectedSize: int64(len(r.Data)), Public: true}
 	if err := w.store.Put(ctx, w.plan.place.Key(want.url), bytes.NewReader(r.Data), o); err != nil {
 		return fmt.Errorf("writing %s: %w", want.url, err)
@@ -188,7 +205,9 @@ type Outcome struct {
 	Skipped string `json:"skipped,omitempty"`
 	Made    int    `json:"made"`
 	// Kept counts renditions that were there already and newer than the original.
-	Kept    int  `json:"kept,omitempty"`
+	Kept int `json:"kept,omitempty"`
+	// NotKept counts copies in other formats that would save no bytes; Made has them not.
+	NotKept int  `json:"not_kept,omitempty"`
 	Partial bool `json:"partial,omitempty"`
 }
 
@@ -200,6 +219,7 @@ func (o Outcome) Summary() (s phrase.Summary) {
 	}
 	s.Say("Made %s {rendition|renditions} of %s.", o.Made, o.URL)
 	phrase.Count(&s, o.Kept, "%s {was|were} there already.")
+	phrase.Count(&s, o.NotKept, "%s {copy|copies} in another format would be larger and {is|are} not kept.")
 	if o.Partial {
 		s.Say("The file ends early: part of the picture is missing.")
 	}

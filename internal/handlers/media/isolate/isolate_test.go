@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gen2brain/avif"
+
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 )
 
@@ -176,5 +178,32 @@ func TestACancelledPictureEndsItsProcess(t *testing.T) {
 	r.Command[0] = "/nothing/here"
 	if _, err := r.Render(t.Context(), maker(), animation(t), nil); err == nil || errors.Is(err, picture.ErrCorrupt) {
 		t.Errorf("a program that is not there: %v", err)
+	}
+}
+
+// A library that runs as WebAssembly decodes within the other process's memory, too. It
+// needs more than others.
+func TestAnAVIFOfACameraIsDecodedElsewhere(t *testing.T) {
+	img := image.NewNRGBA(image.Rect(0, 0, 3200, 2400))
+	for i := range img.Pix {
+		img.Pix[i] = byte(i%4/3*255 | i>>9)
+	}
+	var b bytes.Buffer
+	if err := avif.Encode(&b, img, avif.Options{Quality: 60, Speed: 10}); err != nil {
+		t.Fatal(err)
+	}
+	r := renderer(t, "good")
+	r.Memory = 768 << 20 // the service's default
+	got, err := r.Render(t.Context(), maker(), b.Bytes(), []picture.Spec{{Width: 300, Height: 300}})
+	if err != nil || len(got.Renditions) != 1 || got.Renditions[0].Format != picture.AVIF {
+		t.Errorf("%d renditions: %v", len(got.Renditions), err)
+	}
+	if watched { // the race detector takes more than any limit
+		return
+	}
+	r.Memory = 300 << 20
+	if _, err := r.Render(t.Context(), maker(), b.Bytes(), []picture.Spec{{Width: 300, Height: 300}}); !errors.Is(err,
+		picture.ErrTooLarge) || !strings.Contains(err.Error(), "media.isolate_memory") {
+		t.Errorf("with too little memory: %v", err)
 	}
 }

@@ -130,7 +130,7 @@ func (r Renderer) ended(limited context.Context, err error, said string) error {
 		return fmt.Errorf("starting a process for a picture: %w", err)
 	case limited.Err() != nil || outOfTime(exit):
 		return fmt.Errorf("%w: decoding it took more than %s (media.isolate_time)", picture.ErrTooLarge, r.Time)
-	case strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory"):
+	case outOfMemory(said):
 		return fmt.Errorf("%w: decoding it took more than %d MiB (media.isolate_memory)", picture.ErrTooLarge,
 			r.Memory>>20)
 	}

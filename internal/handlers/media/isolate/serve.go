@@ -9,6 +9,7 @@ import (
 	"image/draw"
 	"io"
 	"runtime/debug"
+	"strings"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 )
@@ -33,10 +34,18 @@ func Serve(in io.Reader, out io.Writer, render func(picture.Generator, context.C
 	} else {
 		answer = newReply(render(q.Maker, context.Background(), q.Data, q.Specs))
 	}
+	if outOfMemory(answer.Message) { // of a library that runs as WebAssembly: Go's own ends the process
+		return errors.New(answer.Message)
+	}
 	if err := gob.NewEncoder(out).Encode(answer); err != nil {
 		return fmt.Errorf("answering with a picture: %w", err)
 	}
 	return nil
+}
+
+// outOfMemory knows the words of Go and of the system.
+func outOfMemory(said string) bool {
+	return strings.Contains(said, "out of memory") || strings.Contains(said, "cannot allocate memory")
 }
 
 func newReply(result picture.Result, err error) reply {

@@ -30,6 +30,8 @@ func open(data []byte, h Header, step float64, bounded bool) (source, error) {
 		return openPNG(data, h, step)
 	case WebP:
 		return openWebP(data, h, step, bounded)
+	case AVIF:
+		return openImage("AVIF", func() (image.Image, error) { return decodeAVIF(data, h) })
 	case GIF:
 		return firstFrame(data, h)
 	}

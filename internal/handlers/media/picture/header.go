@@ -10,7 +10,7 @@ import (
 // not try again for the first two.
 var (
 	// ErrUnsupported says that the bytes are no format that is read here.
-	ErrUnsupported = errors.New("the file is no picture of a kind that is read here (JPEG, PNG, GIF, WebP)")
+	ErrUnsupported = errors.New("the file is no picture of a kind that is read here (JPEG, PNG, GIF, WebP, AVIF)")
 	// ErrTooLarge says that a limit was passed.
 	ErrTooLarge = errors.New("the picture is larger than is allowed")
 	// ErrCorrupt says that the bytes do not keep to their format.
@@ -23,7 +23,7 @@ var (
 // Format is a file format.
 type Format string
 
-// The formats. AVIF is written only.
+// The formats.
 const (
 	JPEG Format = "jpeg"
 	PNG  Format = "png"
@@ -100,6 +100,9 @@ func Inspect(data []byte) (Header, error) {
 	case len(data) >= 12 && string(data[:4]) == "RIFF" && string(data[8:12]) == "WEBP":
 		h.Format = WebP
 		err = h.readWebP(data)
+	case isAVIF(data):
+		h.Format = AVIF
+		err = h.readAVIF(data)
 	default:
 		return Header{}, ErrUnsupported
 	}

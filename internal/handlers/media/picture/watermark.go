@@ -34,7 +34,7 @@ const stampedQuality = 90
 func Stamped(data []byte) bool { return bytes.Contains(data, []byte(applyWatermark)) }
 
 // Stamp puts a mark onto a still JPEG, PNG or WebP and leaves a marker in the
-// file. A file with the marker comes back as it is, as do animations and GIFs.
+// file. A file with the marker comes back as it is, as do animations, GIFs and AVIFs.
 // The result is upright; metadata is kept as m.Encoding says. m.Bounded holds
 // for the picture and for the mark.
 func (m Generator) Stamp(data []byte, w Watermark) ([]byte, error) {
@@ -42,7 +42,7 @@ func (m Generator) Stamp(data []byte, w Watermark) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if Stamped(data) || h.Frames > 1 || h.Format == GIF {
+	if Stamped(data) || h.Frames > 1 || h.Format == GIF || h.Format == AVIF {
 		return data, nil
 	}
 	limits := m.Limits
