@@ -74,7 +74,7 @@ func (m Media) check(r *report) {
 		r.oneOf("media/copies", c, "webp", "avif")
 	}
 	r.between("media/quality", m.Quality, 0, 100)
-	r.oneOf("media/position", m.Position, positions()...)
+	r.oneOf("media/position", m.Position, append(positions(), "attention")...)
 	r.oneOf("media/animations", m.Animations, "resize", "copy", "still")
 	m.Watermark.check(r)
 	r.between("media/at_once", m.AtOnce, 1, 64)

@@ -15,6 +15,7 @@ import (
 	"github.com/gen2brain/jpegn"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 	"github.com/cmsjobs/cmsjobs/internal/storage/storagetest"
@@ -190,6 +191,18 @@ func TestSizesAreLearntFromSiblings(t *testing.T) {
 		"news/new-400xauto.jpg": "(400,400)"} {
 		if got := s.size(url); got != want {
 			t.Errorf("%s is %q", url, got)
+		}
+	}
+}
+
+// The CMS's setting, which is always there, does not switch attention off.
+func TestAttentionWinsOverTheCMS(t *testing.T) {
+	for option, want := range map[string]picture.Position{"attention": "attention", "top": "center"} {
+		s := newSite(t, jobstest.SQLite, Options{Position: option})
+		s.setting("media_thumbnail_crop_position", "center")
+		p, err := s.handler.plan(t.Context())
+		if err != nil || p.position != want {
+			t.Errorf("%s: %q, want %q; %v", option, p.position, want, err)
 		}
 	}
 }

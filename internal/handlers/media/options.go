@@ -32,7 +32,8 @@ type Options struct {
 	// Default {name}-{w}x{h}.{ext} with a CMS, {name}-{size}.{ext} without, where
 	// the size "small" is written "thumb".
 	Name string
-	// Position of cuts where the CMS's settings say nothing; default center.
+	// Position of cuts where the CMS's settings say nothing; default center. "attention"
+	// wins over them: it keeps what people look at first.
 	Position string
 	// Quality of JPEG, WebP and AVIF, 1–100; 0 is the CMS's media_image_quality,
 	// else 75.

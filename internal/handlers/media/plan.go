@@ -13,6 +13,14 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/media/picture"
 )
 
+// positionOf is where cuts are: Attention wins over the CMS, whose own code knows it not.
+func positionOf(settings cms.Settings, o Options) picture.Position {
+	if o.Position == string(picture.Attention) {
+		return picture.Attention
+	}
+	return picture.Position(settings.String("media_thumbnail_crop_position", o.Position))
+}
+
 // plan is what the CMS's settings and ours ask for, for all pictures alike.
 type plan struct {
 	place    cms.MediaPlace
@@ -37,7 +45,7 @@ func newPlan(site *cms.Site, settings cms.Settings, o Options) (plan, error) {
 	}
 	p := plan{
 		place: place, sizes: o.Sizes, widths: o.Widths, name: o.Name,
-		position: picture.Position(settings.String("media_thumbnail_crop_position", o.Position)),
+		position: positionOf(settings, o),
 		encoding: picture.Encoding{Quality: o.Quality, Optimize: o.Optimize, KeepEXIF: o.KeepEXIF, KeepICC: o.KeepICC},
 		preview:  o.Placeholder, animations: cmp.Or(o.Animations, picture.Resize),
 	}

@@ -16,7 +16,7 @@ const (
 )
 
 // Position is where Cover cuts: "center", "top", "bottom", "left", "right",
-// "top-left", … as the CMS's setting media_thumbnail_crop_position spells them.
+// "top-left", … as the CMS's setting media_thumbnail_crop_position spells them; or Attention.
 type Position string
 
 // Point lies in a picture: 0,0 is its top left corner, 1,1 its bottom right.

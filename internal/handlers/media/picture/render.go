@@ -67,7 +67,9 @@ type task struct {
 	spec    int // index; −1 is the preview
 	formats []Format
 	box     resample.Box // of the stored source
-	w, h    int          // upright
+	part    rect         // of the upright picture
+	attends bool
+	w, h    int // upright
 	step    float64
 }
 
@@ -130,7 +132,7 @@ func (m Generator) plan(h Header, specs []Spec) ([]task, error) {
 		if int64(w)*int64(th) > m.Limits.OutputPixels || max(w, th) > 16383 {
 			return fmt.Errorf("%w of %d×%d", errOutput, w, th)
 		}
-		t := task{spec: index, formats: s.Formats, w: w, h: th, box: stored(part, h.Orientation, width, height)}
+		t := task{spec: index, formats: s.Formats, w: w, h: th, part: part, attends: s.attends(), box: stored(part, h.Orientation, width, height)}
 		if len(t.formats) == 0 {
 			t.formats = []Format{h.Format}
 		}
@@ -161,6 +163,9 @@ func (m Generator) still(ctx context.Context, data []byte, h Header, tasks []tas
 	}
 	base, err := open(data, h, order[0].step, m.Bounded)
 	if err != nil {
+		return result, err
+	}
+	if err := attend(base, h, order); err != nil {
 		return result, err
 	}
 	drawn := []source{base}
