@@ -156,7 +156,8 @@ func (w *work) put(ctx context.Context, want wanted, r picture.Rendition, record
 		if err := w.store.Delete(ctx, w.plan.place.Key(want.url)); err != nil && !errors.Is(err, storage.ErrNotFound) {
 			return fmt.Errorf("removing %s, which is larger than what it is a copy of: %w", want.url, err)
 		}
-		record.Sizes[want.size] = RenditionRecord{Width: r.Width, Height: r.Height, MIME: r.Format.MIME(), NotKept: true}
+		record.Sizes[want.size] = RenditionRecord{Width: r.Width, Height: r.Height, MIME: r.Format.MIME(),
+			NotKept: true}
 		return nil
 	}
 	o := storage.PutOptions{ContentType: r.Format.MIME(), ExpectedSize: int64(len(r.Data)), Public: true}

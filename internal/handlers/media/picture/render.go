@@ -132,7 +132,8 @@ func (m Generator) plan(h Header, specs []Spec) ([]task, error) {
 		if int64(w)*int64(th) > m.Limits.OutputPixels || max(w, th) > 16383 {
 			return fmt.Errorf("%w of %d×%d", errOutput, w, th)
 		}
-		t := task{spec: index, formats: s.Formats, w: w, h: th, part: part, attends: s.attends(), box: stored(part, h.Orientation, width, height)}
+		t := task{spec: index, formats: s.Formats, w: w, h: th, part: part, attends: s.attends(),
+			box: stored(part, h.Orientation, width, height)}
 		if len(t.formats) == 0 {
 			t.formats = []Format{h.Format}
 		}
