@@ -284,7 +284,7 @@ func testAWorkerPausedPastItsLeaseChangesNothing(t *testing.T, engine jobstest.E
 	startChild(t, l.config)
 	for round := range rounds {
 		before := l.startsOf(sleeper.cmd.Process.Pid)
-		// Each round has jobs of its own, more long ones than the other worker takes:
+		// Each round has separate jobs, more long ones than the other worker takes:
 		// it may have done all earlier ones while the sleeper slept.
 		l.enqueue(round*each, long, effect{Length: pause})
 		l.enqueue(round*each+long, each-long, effect{Length: 40 * time.Millisecond})
