@@ -200,9 +200,10 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		says string
 	}{
 		{"an unknown command", nil, []string{"wrok"}, exitUsage, "did you mean work?"},
-		{"an unknown subcommand", nil, []string{"jobs", "lst"}, exitUsage, "no command"},
+		{"an unknown subcommand", nil, []string{"jobs", "lst"}, exitUsage, "did you mean list or log?"},
 		{"an unknown flag", nil, []string{"work", "--fast"}, exitUsage, "unknown flag"},
-		{"too many words", nil, []string{"version", "please"}, exitUsage, "--help"},
+		{"too many words", nil, []string{"version", "please"}, exitUsage, "version takes no arguments; given: 1"},
+		{"no words", nil, []string{"enqueue"}, exitUsage, "write cmsjobs enqueue TYPE [PAYLOAD]; arguments given: 0"},
 		{"no database", nil, []string{"jobs", "list"}, exitUsage, "no database is configured"},
 		{"a fault in the configuration", []string{"CMSJOBS_QUEUE_POLL=often"}, []string{dsn, "jobs", "list"},
 			exitUsage, "not a length of time"},
