@@ -23,10 +23,10 @@ type AnalyticsQuery struct {
 // browser, system, country, campaign, entry, exit).
 type AnalyticsReport struct {
 	Total      AnalyticsTotal             `json:"total"`
-	Previous   AnalyticsTotal             `json:"previous"`         // of as many days before
-	All        AnalyticsTotal             `json:"all"`              // of all visits; differs from Total under a filter
-	Current    *int64                     `json:"current_visitors"` // of the last five minutes; null: not known
-	Deleted    int                        `json:"deleted_days"`     // days that a filter cannot read any more
+	Previous   AnalyticsTotal             `json:"previous"`                   // of as many days before
+	All        AnalyticsTotal             `json:"all"`                        // of all visits; differs from Total under a filter
+	Current    *int64                     `json:"current_visitors,omitempty"` // of the last five minutes, where known
+	Deleted    int                        `json:"deleted_days"`               // days that a filter cannot read any more
 	Days       []AnalyticsDay             `json:"days"`
 	Dimensions map[string][]AnalyticsItem `json:"dimensions"`
 }
