@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -29,7 +30,7 @@ type picture struct {
 var pages = map[string]picture{
 	"overview": {path: "/admin"}, "jobs": {path: "/admin/jobs"}, "failed": {path: "/admin/failed"},
 	"schedules": {path: "/admin/schedules"}, "php-jobs": {path: "/admin/jobs", row: "App\\Jobs"},
-	"backups": {path: "/admin/backups"}, "analytics": {path: "/admin/analytics"}, "api-docs": {path: "/api/docs"},
+	"backups": {path: "/admin/backups"}, "analytics": {path: "/admin/analytics?range=7"}, "api-docs": {path: "/api/docs"},
 	"filter":     {path: "/admin/jobs", typed: "#q=ty"},
 	"job":        {path: "/admin/jobs/%s", job: "--type=mail.send --status=failed"},
 	"explain":    {path: "/admin/jobs/%s", job: "--status=queued"},
@@ -38,8 +39,8 @@ var pages = map[string]picture{
 	"queues":     {path: "/admin/queues"},
 	"workers":    {path: "/admin/workers"},
 	"schedule":   {path: "/admin/schedules/backup.generate"},
-	"throughput": {path: "/admin?range=30d&by=type"},
-	"conditions": {path: "/admin", phone: true},
+	"throughput": {path: "/admin?range=30d&by=type#throughput"},
+	"phone":      {path: "/admin", phone: true},
 	"audit":      {path: "/admin/audit"},
 	"mail":       {path: "/admin/mail"},
 }
@@ -76,15 +77,24 @@ func run(ctx context.Context, only []string) error {
 	if err := site.SignIn(ctx); err != nil {
 		return err
 	}
-	for _, name := range slices.Sorted(maps.Keys(pages)) {
-		if len(only) > 0 && !slices.Contains(only, name) {
+	wanted := func(name string) bool { return len(only) == 0 || slices.Contains(only, name) }
+	if err := terminals(ctx, site, wanted); err != nil {
+		return err
+	}
+	small := func(name string) int { // the window stays small after the first one of a phone
+		return map[bool]int{true: 1}[pages[name].phone]
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(pages), func(a, b string) int {
+		return cmp.Or(small(a)-small(b), cmp.Compare(a, b))
+	}) {
+		if !wanted(name) {
 			continue
 		}
 		if err := photograph(ctx, site, pages[name], name); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 	}
-	return terminals(ctx, site, only)
+	return nil
 }
 
 // enqueueMore enqueues some more jobs than the demo has, and waits until they have run or
@@ -119,14 +129,19 @@ func photograph(ctx context.Context, site *demosite.Site, p picture, name string
 		p.path = fmt.Sprintf(p.path, id)
 	}
 	if p.phone {
-		if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile),
-			chromedp.EmulateDark()); err != nil {
+		if err := chromedp.Do(ctx, chromedp.EmulateViewport(390, 844, chromedp.EmulateMobile)); err != nil {
 			return err
 		}
 	}
 	if err := chromedp.Do(ctx, chromedp.Navigate(site.Base+p.path), chromedp.WaitVisible("main, #swagger-ui, body"),
 		chromedp.Sleep(2*time.Second)); err != nil {
 		return err
+	}
+	if p.phone {
+		if _, err := chromedp.Run(ctx, chromedp.Evaluate[string](
+			`document.documentElement.dataset.theme = "dark"`)); err != nil {
+			return err
+		}
 	}
 	if field, text, typed := strings.Cut(p.typed, "="); typed {
 		if err := chromedp.Do(ctx, chromedp.SendKeys(field, text), chromedp.Sleep(time.Second)); err != nil {
