@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -128,11 +129,14 @@ func requireSubcommand(c *cobra.Command) {
 	}
 }
 
+// cobrasCount are the beginnings of cobra's own errors.
+var cobrasCount = regexp.MustCompile(`^(accepts|requires|unknown command) `)
+
 // wrongArguments says what a command takes; cobra only counts.
 func wrongArguments(c *cobra.Command, err error, given int) error {
 	takes := strings.TrimPrefix(c.Use, c.Name())
 	switch {
-	case !strings.Contains(err.Error(), "arg(s)") && !strings.HasPrefix(err.Error(), "unknown command"):
+	case !cobrasCount.MatchString(err.Error()):
 		return app.Usagef("%w\nSee: %s --help", err, c.CommandPath()) // a check made here
 	case takes == "":
 		return app.Usagef("%s takes no arguments; given: %d\nSee: %[1]s --help", c.CommandPath(), given)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -84,7 +83,7 @@ func (s *Site) Shell(ctx context.Context, line string) string {
 	defer cancel()
 	script := `cmsjobs() { "$PROGRAM" --cms "$SITE" "$@"; }` + "\n" + line
 	c := exec.CommandContext(ctx, "sh", "-c", script)
-	c.Env = append(os.Environ(), "PROGRAM="+s.binary, "SITE="+s.dir, "NO_COLOR=1",
+	c.Env = append(c.Environ(), "PROGRAM="+s.binary, "SITE="+s.dir, "NO_COLOR=1",
 		"CMSJOBS_HTTP_LISTEN="+strings.TrimPrefix(s.Base, "http://"))
 	out, err := c.CombinedOutput()
 	if len(out) == 0 && err != nil {
