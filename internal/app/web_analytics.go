@@ -12,14 +12,20 @@ type webAnalytics struct{ h *analytics.Handler }
 
 func (a webAnalytics) Report(ctx context.Context, q analyticspage.AnalyticsQuery) (analyticspage.AnalyticsReport,
 	error) {
-	r, err := a.h.Report(ctx, analytics.ReportQuery{Since: q.Since, Until: q.Until, Site: q.Site, Limit: q.Limit})
+	filter := analytics.Filter{Dimension: q.Dimension, Name: q.Name}
+	if filter.Dimension == "system" {
+		filter.Dimension = "os" // the word of the tables
+	}
+	r, err := a.h.Report(ctx, analytics.ReportQuery{Since: q.Since, Until: q.Until, Site: q.Site, Limit: q.Limit,
+		Filter: filter})
 	if err != nil {
 		return analyticspage.AnalyticsReport{}, err
 	}
-	t := r.Total
-	out := analyticspage.AnalyticsReport{Dimensions: map[string][]analyticspage.AnalyticsItem{},
-		Total: analyticspage.AnalyticsTotal{Views: t.Views, Visitors: t.Visitors, Visits: t.Visits,
-			Bounces: t.Bounces, BounceRate: t.BounceRate, VisitSeconds: t.VisitSeconds}}
+	out := analyticspage.AnalyticsReport{Dimensions: map[string][]analyticspage.AnalyticsItem{}, Total: total(r.Total),
+		Previous: total(r.Previous), All: total(r.Total), Current: r.Current, Deleted: r.Deleted}
+	if filter.Dimension != "" {
+		out.All = total(r.All)
+	}
 	for _, d := range r.Days {
 		out.Days = append(out.Days, analyticspage.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors,
 			Visits: d.Visits, Bounces: d.Bounces,
@@ -40,4 +46,9 @@ func (a webAnalytics) Report(ctx context.Context, q analyticspage.AnalyticsQuery
 		out.Dimensions[name] = items
 	}
 	return out, nil
+}
+
+func total(f analytics.Figures) analyticspage.AnalyticsTotal {
+	return analyticspage.AnalyticsTotal{Views: f.Views, Visitors: f.Visitors, Visits: f.Visits,
+		Bounces: f.Bounces, BounceRate: f.BounceRate, VisitSeconds: f.VisitSeconds}
 }

@@ -74,9 +74,9 @@ func (a *commandLine) importLog(ctx context.Context, r *app.Services, from analy
 	if from.Host == "" {
 		from.Host = app.SiteName(r.Site)
 	}
-	set, end := a.progress(size, from.Name)
+	set, end := a.byteProgress(size, from.Name)
 	defer end()
-	return r.Handlers.Analytics.Import(ctx, from, f, set)
+	return r.Handlers.Analytics.Import(ctx, from, f, func(done int64) { set(done, "") })
 }
 
 func (a *commandLine) analyticsProcessCommand() *cobra.Command {

@@ -49,9 +49,10 @@ func (a *commandLine) withBackups(c *cobra.Command, do func(context.Context, *ba
 
 // backupProgress shows bytes on a terminal.
 func (a *commandLine) backupProgress() (func(catalog.Step), func()) {
-	var set func(int64)
+	var set func(int64, string)
 	end := func() {}
 	return func(s catalog.Step) {
+		note := s.Note
 		if set == nil {
 			total := s.Total
 			if total <= 0 {
@@ -60,9 +61,10 @@ func (a *commandLine) backupProgress() (func(catalog.Step), func()) {
 			if s.Done == 0 && s.Note != "" && !a.global.json {
 				fmt.Fprintln(a.Err, display.Printable(s.Note)) // the estimate
 			}
-			set, end = a.progress(total, "bytes")
+			set, end = a.byteProgress(total, "backup")
+			note = ""
 		}
-		set(s.Done)
+		set(s.Done, note)
 	}, func() { end() }
 }
 

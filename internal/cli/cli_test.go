@@ -20,6 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/demo"
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -186,9 +187,10 @@ func TestExitCodesSayWhatIsWrong(t *testing.T) {
 		says string
 	}{
 		{"an unknown command", nil, []string{"wrok"}, exitUsage, "did you mean work?"},
-		{"an unknown subcommand", nil, []string{"jobs", "lst"}, exitUsage, "no command"},
+		{"an unknown subcommand", nil, []string{"jobs", "lst"}, exitUsage, "did you mean list or log?"},
 		{"an unknown flag", nil, []string{"work", "--fast"}, exitUsage, "unknown flag"},
-		{"too many words", nil, []string{"version", "please"}, exitUsage, "--help"},
+		{"too many words", nil, []string{"version", "please"}, exitUsage, "version takes no arguments; given: 1"},
+		{"no words", nil, []string{"enqueue"}, exitUsage, "write cmsjobs enqueue TYPE [PAYLOAD]; arguments given: 0"},
 		{"no database", nil, []string{"jobs", "list"}, exitUsage, "no database is configured"},
 		{"a fault in the configuration", []string{"CMSJOBS_QUEUE_POLL=often"}, []string{dsn, "jobs", "list"},
 			exitUsage, "not a length of time"},
@@ -415,4 +417,24 @@ func TestHelp(t *testing.T) {
 	visit(root)
 	got := regexp.MustCompile(`(?m)[ \t]+$`).ReplaceAllString(text.String(), "")
 	testgolden.Check(t, filepath.Join("testdata", "help.golden"), []byte(got))
+}
+
+// A bar of bytes says how many MiB are done of how many, and what is at work. It is drawn ten times a
+// second at most.
+func TestABackupShowsItsProgressInSizes(t *testing.T) {
+	var out bytes.Buffer
+	a := &commandLine{Process: app.Process{Err: &out, Now: time.Now, StderrIsTTY: true}, out: &bytes.Buffer{}}
+	set, end := a.backupProgress()
+	set(catalog.Step{Total: 8 << 20, Note: "the estimate"})
+	want := regexp.MustCompile(`database: posts, 500 rows so far  25% \|[^|]*\| \(2\.0/8\.0 MiB, `)
+	for deadline := time.Now().Add(time.Minute); !want.MatchString(out.String()); {
+		if time.Now().After(deadline) {
+			t.Fatalf("the bar does not show its sizes: %q", out.String())
+		}
+		set(catalog.Step{Done: 2 << 20, Total: 8 << 20, Note: "database: posts, 500 rows so far"})
+	}
+	end()
+	if !strings.HasPrefix(out.String(), "the estimate\n") {
+		t.Errorf("the estimate does not come first: %.100q", out.String())
+	}
 }

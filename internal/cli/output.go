@@ -20,6 +20,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/phrase"
+	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/terminal"
 )
 
@@ -193,10 +194,28 @@ func (a *commandLine) progress(total int64, what string) (set func(done int64), 
 	return func(done int64) { _ = bar.Set64(done) }, func() { _ = bar.Finish() }
 }
 
-func (a *commandLine) progressBar(total int64, what string) *progressbar.ProgressBar {
-	return progressbar.NewOptions64(total, progressbar.OptionSetWriter(a.Err), progressbar.OptionSetDescription(what),
-		progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionThrottle(100*time.Millisecond),
-		progressbar.OptionClearOnFinish())
+// byteProgress is progress of bytes: their size, how many a second, and the time that is left. note
+// names what is at work; "" leaves the last one.
+func (a *commandLine) byteProgress(total int64, what string) (set func(done int64, note string), end func()) {
+	if !a.StderrIsTTY || a.global.json {
+		return func(int64, string) {}, func() {}
+	}
+	bar := a.progressBar(total, what, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
+	return func(done int64, note string) {
+		if note != "" {
+			bar.Describe(redact.Clip(display.Printable(note), maxProgressNote))
+		}
+		_ = bar.Set64(done)
+	}, func() { _ = bar.Finish() }
+}
+
+// maxProgressNote leaves space for the bar on a line.
+const maxProgressNote = 40
+
+func (a *commandLine) progressBar(total int64, what string, more ...progressbar.Option) *progressbar.ProgressBar {
+	return progressbar.NewOptions64(total, append([]progressbar.Option{progressbar.OptionSetWriter(a.Err),
+		progressbar.OptionSetDescription(what), progressbar.OptionShowCount(), progressbar.OptionShowIts(),
+		progressbar.OptionThrottle(100 * time.Millisecond), progressbar.OptionClearOnFinish()}, more...)...)
 }
 
 // stages shows a bar for work whose size is known only while it is done, and

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"regexp"
 	"runtime"
 	"runtime/debug"
 	"strings"
@@ -108,6 +109,7 @@ func requireSubcommand(c *cobra.Command) {
 				return nil
 			}
 			hint := ""
+			c.SuggestionsMinimumDistance = c.Root().SuggestionsMinimumDistance // cobra does not pass it on
 			if near := c.SuggestionsFor(args[0]); len(near) > 0 {
 				hint = "; did you mean " + strings.Join(near, " or ") + "?"
 			}
@@ -120,11 +122,26 @@ func requireSubcommand(c *cobra.Command) {
 	if check := c.Args; check != nil {
 		c.Args = func(c *cobra.Command, args []string) error {
 			if err := check(c, args); err != nil {
-				return app.Usagef("%w\nSee: %s --help", err, c.CommandPath())
+				return wrongArguments(c, err, len(args))
 			}
 			return nil
 		}
 	}
+}
+
+// cobrasCount are the beginnings of cobra's own errors.
+var cobrasCount = regexp.MustCompile(`^(accepts|requires|unknown command) `)
+
+// wrongArguments says what a command takes; cobra only counts.
+func wrongArguments(c *cobra.Command, err error, given int) error {
+	takes := strings.TrimPrefix(c.Use, c.Name())
+	switch {
+	case !cobrasCount.MatchString(err.Error()):
+		return app.Usagef("%w\nSee: %s --help", err, c.CommandPath()) // a check made here
+	case takes == "":
+		return app.Usagef("%s takes no arguments; given: %d\nSee: %[1]s --help", c.CommandPath(), given)
+	}
+	return app.Usagef("write %s%s; arguments given: %d\nSee: %[1]s --help", c.CommandPath(), takes, given)
 }
 
 // Execute runs one command of the program whose own file is self, and returns

@@ -364,6 +364,9 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		if eval[bool](b, `document.documentElement.scrollWidth > 391`) {
 			t.Errorf("%s is wider than a phone", path)
 		}
+		for _, cut := range eval[[]string](b, cutOff) {
+			t.Errorf("%s has a button that a phone cuts off: %s", path, cut)
+		}
 	}
 	b.quietConsole()
 	eval[bool](b, `document.querySelector("main").insertAdjacentHTML("beforeend", "<input><img src='data:,'>"); true`)
@@ -371,6 +374,10 @@ func TestEveryPageIsAccessible(t *testing.T) {
 		t.Errorf("axe does not see faults that are there: %+v", found)
 	}
 }
+
+// cutOff are the buttons that leave the window although nothing around them scrolls.
+const cutOff = `[...document.querySelectorAll("main .btn")].filter(e => e.checkVisibility() && !e.closest(".tbl-scroll, .bulk") &&
+	e.getBoundingClientRect().right > innerWidth + 1).map(e => e.innerText)`
 
 // leftOut fails on pages that no address shows.
 func leftOut(t *testing.T, pages []string) {

@@ -278,7 +278,9 @@ var parameterTexts = map[string]string{
 	"force": "1 pauses a queue although no job and no worker names it.", "range": "How far back: 1h, 24h, 7d or 30d.",
 	"by": "What the attempts are split by: outcome, type or queue.", "step": "The length of one step, such as 15m; from 1s.",
 	"analytics since": "The first day: 2026-11-21.", "analytics until": "The last day: 2026-11-21.",
-	"outcome": "Only runs that ended so: completed, retried, failed, crashed, released or cancelled.", "check": "Only these conditions, separated by commas.",
+	"analytics dimension": "Only visits with a value of this dimension: referrer, campaign, page, entry, exit, country, device, browser or system.",
+	"analytics name":      "The value that the visits have, such as /news; empty for direct visits.",
+	"outcome":             "Only runs that ended so: completed, retried, failed, crashed, released or cancelled.", "check": "Only these conditions, separated by commas.",
 }
 
 // successes are the statuses of success: an enqueue that finds its job there

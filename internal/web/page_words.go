@@ -110,7 +110,30 @@ func Pretty(raw json.RawMessage) string {
 	if err := e.Encode(raw); err != nil {
 		return string(raw)
 	}
-	return strings.TrimSpace(out.String())
+	return readable(strings.TrimSpace(out.String()))
+}
+
+// readable writes <, > and & as they are; encoders escape them for the sake of HTML, and a page escapes by itself.
+func readable(text string) string {
+	if !strings.Contains(text, `\u00`) {
+		return text
+	}
+	plain := map[string]byte{`\u003c`: '<', `\u003e`: '>', `\u0026`: '&'}
+	out := make([]byte, 0, len(text))
+	for i := 0; i < len(text); i++ {
+		if text[i] != '\\' || i+1 == len(text) {
+			out = append(out, text[i])
+			continue
+		}
+		if c := plain[strings.ToLower(text[i:min(i+6, len(text))])]; c != 0 {
+			out = append(out, c)
+			i += 5
+			continue
+		}
+		out = append(out, text[i], text[i+1]) // any other escape, a backslash too
+		i++
+	}
+	return string(out)
 }
 
 // indentedSize is about how many bytes JSON has when it is indented by two spaces.

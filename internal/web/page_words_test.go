@@ -28,6 +28,11 @@ func TestAJobsPageIsNotMuchLargerThanItsPayload(t *testing.T) {
 			}
 		}
 	}
+	escaped := `{"body":"\u003cp\u003eA \u0026 B\u003C/p\u003E","path":"C:\\\u003c","line":"a\\u003c\n"}`
+	if got := web.Pretty(json.RawMessage(escaped)); got != "{\n  \"body\": \"<p>A & B</p>\",\n"+
+		`  "path": "C:\\<",`+"\n"+`  "line": "a\\u003c\n"`+"\n}" {
+		t.Errorf("shown as %s", got)
+	}
 	if got := web.Pretty(json.RawMessage(`{"a":[1,{"b":"[,\"{"}]}`)); !strings.Contains(got, "\n    {\n") {
 		t.Errorf("an ordinary payload is not indented: %s", got)
 	}

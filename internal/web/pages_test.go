@@ -86,6 +86,8 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 		t.Errorf("at %s", v.at)
 	}
 	v.get("/admin/schedules").press("stop-sitemap").sees("is paused", "Paused").press("go-sitemap").sees("is active again")
+	v.get("/admin/schedules").sees(`href="/admin/schedules/sitemap">sitemap</a>`)
+	v.get("/admin/schedules/sitemap").sees("Last times", `<span class="dim grow num">2026-11-21 12:00`)
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "never").sees2("cannot be read")
 	v.get("/admin/schedules/sitemap").press(`id="cron"`, "cron", "0 3 * * *", "payload", "{}").sees("is changed")
 	v.get("/admin/backups").press("d-b.tar.zst").sees("5 B", "Type “delete”").press("sure", "typed", "nope").sees(
@@ -138,7 +140,7 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 	v.get("/admin/tokens").press(`id="name"`, "name", "x", "scope", "root").sees2("No scope is named")
 	v.get("/admin/settings").sees("mail.password", "•••")
 	v.get("/admin/audit").sees("queues.pause", "backups.delete", "webhooks.delete", "workers.restart", "tokens.create",
-		"tokens.revoke")
+		"tokens.revoke", ">Done</", ">Not allowed</")
 	if strings.Contains(v.page, "hunter2") || strings.Contains(v.page, "whsec_hidden") {
 		t.Error("a secret is shown")
 	}

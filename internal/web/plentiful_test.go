@@ -87,7 +87,10 @@ func (plenty) SitemapStatus(context.Context) (sitemap.SitemapStatus, error) {
 }
 
 func (plenty) Report(context.Context, analytics.AnalyticsQuery) (analytics.AnalyticsReport, error) {
-	r := analytics.AnalyticsReport{Dimensions: map[string][]analytics.AnalyticsItem{}}
+	present := int64(3)
+	r := analytics.AnalyticsReport{Dimensions: map[string][]analytics.AnalyticsItem{}, Current: &present,
+		Total:    analytics.AnalyticsTotal{Views: 15000, Visitors: 6400, Visits: 7900, BounceRate: 40, VisitSeconds: 90},
+		Previous: analytics.AnalyticsTotal{Views: 12000, Visitors: 6400, Visits: 8000, BounceRate: 45, VisitSeconds: 60}}
 	for i := range 30 {
 		r.Days = append(r.Days, analytics.AnalyticsDay{Day: time.Now().AddDate(0, 0, i-30).Format(time.DateOnly),
 			Views: int64(400 + (i*137)%300), Visitors: int64(200 + i), Visits: int64(250 + i)})

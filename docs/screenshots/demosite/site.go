@@ -89,6 +89,22 @@ func (s *Site) Run(ctx context.Context, args ...string) ([]byte, error) {
 	return out, err
 }
 
+// Shell runs a line of the shell in which cmsjobs is the site's command, and is what it
+// printed. An error is part of it: a picture may show a wrong usage.
+func (s *Site) Shell(ctx context.Context, line string) string {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	script := `cmsjobs() { "$PROGRAM" --cms "$SITE" "$@"; }` + "\n" + line
+	c := exec.CommandContext(ctx, "sh", "-c", script)
+	c.Env = append(c.Environ(), "PROGRAM="+s.binary, "SITE="+s.dir, "NO_COLOR=1",
+		"CMSJOBS_HTTP_LISTEN="+strings.TrimPrefix(s.Base, "http://"))
+	out, err := c.CombinedOutput()
+	if len(out) == 0 && err != nil {
+		return err.Error()
+	}
+	return string(out)
+}
+
 // Quiet waits until nothing is due and nothing runs.
 func (s *Site) Quiet(ctx context.Context, patience time.Duration) error {
 	return Until(ctx, patience, func() bool {

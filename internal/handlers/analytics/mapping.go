@@ -53,7 +53,7 @@ func (m *Mapping) column(name string) string {
 }
 
 // feedMapped streams a day of the mapped table, ordered by visitor and time.
-func (h *Handler) feedMapped(ctx context.Context, day string, t *tally) (bad int64, err error) {
+func (h *Handler) feedMapped(ctx context.Context, day string, t viewSink) (bad int64, err error) {
 	m, db := h.Mapped, h.Site.DB
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {

@@ -15,6 +15,7 @@ type ReportQuery struct {
 	Since, Until string
 	Site         string // "" means all sites together
 	Limit        int    // of each list; 0 means 20
+	Filter       Filter
 }
 
 // Figures are the counts of a day, or of one value of a dimension. Visitors
@@ -96,6 +97,12 @@ type Report struct {
 	Excluded Figures `json:"excluded"` // bots and referrer spam
 	Days     []Day   `json:"days"`
 	Lists    []List  `json:"lists"`
+	// Current are the visitors of the last five minutes; nil where that is unknown.
+	Current *int64 `json:"current_visitors,omitempty"`
+	// All, of a filtered report only, is the whole range; Deleted the days whose single views
+	// are deleted: they are missing.
+	All     Figures `json:"all,omitzero"`
+	Deleted int     `json:"deleted_days,omitempty"`
 }
 
 // lists are the dimensions of a report, in its order.
@@ -128,30 +135,45 @@ func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
 		return Report{}, err
 	}
 	r := Report{Since: q.Since, Until: q.Until, Site: q.Site, Zone: zone.String()}
-	if r.Days, err = h.days(ctx, q, since, length); err != nil {
+	before := ReportQuery{Since: since.AddDate(0, 0, -length).Format(time.DateOnly),
+		Until: since.AddDate(0, 0, -1).Format(time.DateOnly), Site: q.Site, Filter: q.Filter}
+	if r.Current, err = h.current(ctx, q.Site, zone); err != nil {
 		return r, err
+	}
+	if q.Filter != (Filter{}) {
+		r.Days = daysOf(since, length, nil)
+		err = h.filtered(ctx, q, before, &r)
+		return r, err
+	}
+	err = h.rolledUp(ctx, q, before, since, length, &r)
+	return r, err
+}
+
+// rolledUp fills a report in from the figures of all visits.
+func (h *Handler) rolledUp(ctx context.Context, q, before ReportQuery, since time.Time, length int,
+	r *Report) (err error) {
+	if r.Days, err = h.days(ctx, q, since, length); err != nil {
+		return err
 	}
 	for _, d := range r.Days {
 		r.Total = r.Total.plus(d.Figures)
 	}
 	r.Total = r.Total.rates(dimTotal)
-	before := ReportQuery{Since: since.AddDate(0, 0, -length).Format(time.DateOnly),
-		Until: since.AddDate(0, 0, -1).Format(time.DateOnly), Site: q.Site}
 	if r.Previous, err = h.sum(ctx, before, dimTotal); err != nil {
-		return r, err
+		return err
 	}
 	if r.Excluded, err = h.sum(ctx, q, dimBot); err != nil {
-		return r, err
+		return err
 	}
 	for _, l := range lists {
 		list, err := h.top(ctx, q, l.dimension)
 		if err != nil {
-			return r, err
+			return err
 		}
 		list.Title = l.title
 		r.Lists = append(r.Lists, list)
 	}
-	return r, nil
+	return nil
 }
 
 func (f Figures) plus(g Figures) Figures {
@@ -186,12 +208,16 @@ func (h *Handler) days(ctx context.Context, q ReportQuery, since time.Time, leng
 	for _, d := range found {
 		known[d.Day] = d.Figures.rates(dimTotal)
 	}
+	return daysOf(since, length, known), nil
+}
+
+func daysOf(since time.Time, length int, known map[string]Figures) []Day {
 	all := make([]Day, length)
 	for i := range all {
 		day := since.AddDate(0, 0, i).Format(time.DateOnly)
 		all[i] = Day{day, known[day]}
 	}
-	return all, nil
+	return all
 }
 
 func (h *Handler) sum(ctx context.Context, q ReportQuery, dimension string) (Figures, error) {

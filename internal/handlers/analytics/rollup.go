@@ -114,7 +114,7 @@ func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err
 }
 
 // feed streams a day's raw rows, ordered by visitor and time, into a tally.
-func (h *Handler) feed(ctx context.Context, day string, t *tally) (bad int64, err error) {
+func (h *Handler) feed(ctx context.Context, day string, t viewSink) (bad int64, err error) {
 	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, os, "+
 		"country, campaign, kind FROM cmsjobs_page_views WHERE day = ? ORDER BY day, visitor, at, nonce"), day)
 	if err != nil {

@@ -96,8 +96,8 @@ func end(s Snapshot) []Reason {
 			return []Reason{reason("ended", time.Time{}, "It failed for good: %s. Retry it once the cause is fixed.",
 				or(display.Short(j.Error, 200), "no error was recorded"))}
 		}
-		return []Reason{reason("ended", time.Time{}, "It failed for good after %d attempts: %s. Retry it once the "+
-			"cause is fixed.", j.Attempt, or(display.Short(j.Error, 200), "no error was recorded"))}
+		return []Reason{reason("ended", time.Time{}, "It failed for good after %d {attempt|attempts}: %s. Retry "+
+			"it once the cause is fixed.", j.Attempt, or(display.Short(j.Error, 200), "no error was recorded"))}
 	}
 	return nil
 }

@@ -17,6 +17,9 @@ func (h handlers) analytics(r *web.Request) error {
 	}
 	q := AnalyticsQuery{Since: r.QueryParam("since"), Until: r.QueryParam("until"),
 		Site: redact.Clip(r.QueryParam("site"), 191), Limit: min(max(limit, 1), r.PageLimit())}
+	if err := q.selected(r); err != nil {
+		return err
+	}
 	for field, day := range map[string]string{"since": q.Since, "until": q.Until} {
 		if _, err := time.Parse(time.DateOnly, day); err != nil {
 			return web.RefuseField(http.StatusBadRequest, field, "%s must be a day as 2026-11-21, not %q.", field,

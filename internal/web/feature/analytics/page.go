@@ -1,12 +1,14 @@
 package analytics
 
 import (
+	"cmp"
 	"context"
 	"encoding/csv"
 	"fmt"
 	"html/template"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,8 +18,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/web"
-	"github.com/cmsjobs/cmsjobs/internal/web/chart"
-	"github.com/cmsjobs/cmsjobs/internal/web/format"
+	"github.com/cmsjobs/cmsjobs/internal/web/locale"
 )
 
 type analyticsPageData struct {
@@ -25,13 +26,43 @@ type analyticsPageData struct {
 	Since, Until string
 	Range        string
 	Ranges       []string
+	Figure       string // which one the graph shows
+	Dimension    string // of the filter; "" is none
+	Name         string
 	Plot         template.HTML
-	Views        int64
-	Visitors     int64
-	Visits       int64
-	BounceRate   string
-	Duration     string
+	Total        AnalyticsTotal
+	Tiles        []analyticsTile
+	Current      *int64
+	Share        string // of the visits that the filter selects
+	Deleted      int
 	Lists        []analyticsList
+}
+
+// Address is this page with other words of its query; "" leaves a word out.
+func (v analyticsPageData) Address(words ...string) string {
+	q := url.Values{"range": {v.Range}, "figure": {v.Figure}, "dimension": {v.Dimension}, "name": {v.Name}}
+	if v.Range == "" {
+		q.Set("since", v.Since)
+		q.Set("until", v.Until)
+	}
+	for i := 0; i+1 < len(words); i += 2 {
+		q.Set(words[i], words[i+1])
+	}
+	maps.DeleteFunc(q, func(_ string, values []string) bool { return values[0] == "" })
+	if q.Has("dimension") {
+		q.Set("name", q.Get("name")) // "" is a name: direct visits
+	}
+	return "/admin/analytics?" + q.Encode()
+}
+
+// Export is the address of the same figures for a spreadsheet.
+func (v analyticsPageData) Export() string {
+	q := url.Values{"since": {v.Since}, "until": {v.Until}}
+	if v.Dimension != "" {
+		q.Set("dimension", v.Dimension)
+		q.Set("name", v.Name)
+	}
+	return "/admin/analytics/export?" + q.Encode()
 }
 
 type analyticsList struct {
@@ -89,8 +120,32 @@ func (h handlers) analyticsDays(r *web.Request, v *analyticsPageData) error {
 		now := r.Now()
 		v.Since, v.Until = now.AddDate(0, 0, 1-days).Format(time.DateOnly), now.Format(time.DateOnly)
 	}
+	if v.Figure = r.QueryParam("figure"); !slices.Contains(figures[:], v.Figure) {
+		v.Figure = figures[0]
+	}
 	return nil
 }
+
+// query asks for the days and visits of a page.
+func (v *analyticsPageData) query(r *web.Request, limit int) (AnalyticsQuery, error) {
+	q := AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: limit}
+	err := q.selected(r)
+	v.Dimension, v.Name = q.Dimension, q.Name
+	return q, err
+}
+
+// selected reads the filter of visits.
+func (q *AnalyticsQuery) selected(r *web.Request) error {
+	q.Dimension, q.Name = r.QueryParam("dimension"), redact.Clip(r.QueryParam("name"), 500)
+	if q.Dimension != "" && !slices.Contains(dimensions[:], q.Dimension) {
+		return web.RefuseField(http.StatusBadRequest, "dimension", "dimension must be one of %s, not %q.",
+			strings.Join(dimensions[:], ", "), redact.Clip(q.Dimension, 40))
+	}
+	return nil
+}
+
+// dimensions are those by which visits can be filtered, in the order of the page.
+var dimensions = [...]string{"referrer", "campaign", "page", "entry", "exit", "country", "device", "browser", "system"}
 
 func (h handlers) analyticsPage(r *web.Request) error {
 	v := analyticsPageData{Configured: h.port != nil}
@@ -100,25 +155,38 @@ func (h handlers) analyticsPage(r *web.Request) error {
 	if !v.Configured {
 		return r.Show(web.PageView{Name: "analytics", Data: v, Ready: true})
 	}
-	report, ready, err := h.cachedReport(r, AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: 10})
+	q, err := v.query(r, 10)
+	if err != nil {
+		return err
+	}
+	report, ready, err := h.cachedReport(r, q)
 	if err != nil {
 		return fmt.Errorf("reading analytics: %w", err)
 	}
-	lang := r.Printer()
-	d := chart.Chart{Name: lang.Text("analytics.plot", v.Since, v.Until), First: v.Since, Last: v.Until}
-	var top int64
-	for _, day := range report.Days {
-		v.Views, v.Visitors, v.Visits = v.Views+day.Views, v.Visitors+day.Visitors, v.Visits+day.Visits
-		top = max(top, day.Views)
-		d.Bars = append(d.Bars, chart.Bar{Label: lang.Text("analytics.day", day.Day, day.Views, day.Visitors),
-			Low: float64(day.Views)})
+	v.fill(r.Printer(), report)
+	return r.Show(web.PageView{Name: "analytics", Data: v, Ready: ready})
+}
+
+// fill puts a report on the page.
+func (v *analyticsPageData) fill(lang locale.Printer, report AnalyticsReport) {
+	v.Total, v.Current, v.Deleted = report.Total, report.Current, report.Deleted
+	v.Tiles = tiles(*v, lang, report)
+	if v.Dimension != "" {
+		v.Share = fmt.Sprintf("%.1f %%", percent(report.Total.Visits, report.All.Visits))
 	}
-	v.BounceRate, v.Duration = fmt.Sprintf("%.0f %%", report.Total.BounceRate), clockTime(report.Total.VisitSeconds)
-	d.Top = format.Number(top)
-	if v.Views > 0 {
-		v.Plot = d.SVG()
+	if report.Total.Views > 0 {
+		v.Plot = plot(*v, lang, report.Days)
 	}
-	for _, name := range slices.Sorted(maps.Keys(report.Dimensions)) {
+	order := func(name string) int {
+		if i := slices.Index(dimensions[:], name); i >= 0 {
+			return i
+		}
+		return len(dimensions)
+	}
+	names := slices.SortedFunc(maps.Keys(report.Dimensions), func(a, b string) int {
+		return cmp.Or(order(a)-order(b), strings.Compare(a, b))
+	})
+	for _, name := range names {
 		list := analyticsList{Name: name, Items: report.Dimensions[name], Top: 1}
 		for _, item := range list.Items {
 			list.Top = max(list.Top, item.Views)
@@ -127,7 +195,6 @@ func (h handlers) analyticsPage(r *web.Request) error {
 			v.Lists = append(v.Lists, list)
 		}
 	}
-	return r.Show(web.PageView{Name: "analytics", Data: v, Ready: ready})
 }
 
 // exportAnalytics writes the same figures for a spreadsheet.
@@ -136,7 +203,11 @@ func (h handlers) exportAnalytics(r *web.Request) error {
 	if err := h.analyticsDays(r, &v); err != nil {
 		return err
 	}
-	report, err := h.port.Report(r.Ctx(), AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: r.PageLimit()})
+	q, err := v.query(r, r.PageLimit())
+	if err != nil {
+		return err
+	}
+	report, err := h.port.Report(r.Ctx(), q)
 	if err != nil {
 		return fmt.Errorf("reading analytics: %w", err)
 	}

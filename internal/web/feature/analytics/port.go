@@ -15,12 +15,18 @@ type AnalyticsQuery struct {
 	Since, Until string
 	Site         string
 	Limit        int
+	// Dimension and Name select the visits with this value, for example of this page; "" selects all.
+	Dimension, Name string
 }
 
 // AnalyticsReport is figures by day and by dimension (page, referrer, device,
 // browser, system, country, campaign, entry, exit).
 type AnalyticsReport struct {
 	Total      AnalyticsTotal             `json:"total"`
+	Previous   AnalyticsTotal             `json:"previous"`                   // of as many days before
+	All        AnalyticsTotal             `json:"all"`                        // of all visits; differs from Total under a filter
+	Current    *int64                     `json:"current_visitors,omitempty"` // of the last five minutes, where known
+	Deleted    int                        `json:"deleted_days"`               // days that a filter cannot read any more
 	Days       []AnalyticsDay             `json:"days"`
 	Dimensions map[string][]AnalyticsItem `json:"dimensions"`
 }

@@ -173,7 +173,11 @@ type entryPageData struct {
 	Cron    string
 	Payload string
 	Problem string
+	History []jobs.TickRecord // newest first
 }
+
+// historyTicks is how many ticks the page of an entry shows.
+const historyTicks = 12
 
 func (h handlers) entryPage(req *web.Request) error {
 	_, r, err := h.namedEntry(req)
@@ -181,9 +185,13 @@ func (h handlers) entryPage(req *web.Request) error {
 		return err
 	}
 	v := req.View().Schedule(r)
+	ticks, err := h.Schedules.Ticks(req.Ctx(), r.Name, jobs.Page{Limit: historyTicks})
+	if err != nil {
+		return fmt.Errorf("reading the ticks of %s: %w", r.Name, err)
+	}
 	return req.Show(web.PageView{
 		Name: "entry", Data: entryPageData{scheduleRow{ScheduleView: v, Words: cronWords(req.Printer(), r.Cron)},
-			r.Cron, web.Pretty(v.Payload), ""}, Ready: true})
+			r.Cron, web.Pretty(v.Payload), "", ticks.Items}, Ready: true})
 }
 
 // opposite is what takes a change of an entry back, where that is all of it.
@@ -228,7 +236,7 @@ func (h handlers) changeEntry(req *web.Request) error {
 		return err
 	}
 	row := scheduleRow{ScheduleView: req.View().Schedule(r), Words: cronWords(req.Printer(), r.Cron)}
-	return req.Show(web.PageView{Name: "entry", Data: entryPageData{row, cron, payload, problem}, Ready: true,
+	return req.Show(web.PageView{Name: "entry", Data: entryPageData{row, cron, payload, problem, nil}, Ready: true,
 		Status: status})
 }
 
