@@ -2,9 +2,9 @@
 // out, and restores them: the type backup.generate and what the command line
 // and the admin pages call.
 //
-// It is not a file sync and keeps no increments: every backup is one archive
-// that restores alone, with tools that outlive this program (tar, zstd, the
-// database's own client). Invariants: a backup counts only once its manifest file
+// It is not a file sync. A backup restores with tools that outlive this program (tar,
+// zstd, a shell, the database's own client): as one archive, or as an archive beside a
+// repository that has the parts of the database and the files, each content once. Invariants: a backup counts only once its manifest file
 // (KEY.json) lies beside the whole archive, so that what a kill -9 leaves is
 // never taken for one; a backup whose database part failed is partial, and one
 // whose newest verification failed is failed, and neither counts as complete; the newest
@@ -21,4 +21,6 @@
 //	files/LABEL/PATH            files of the CMS
 //	manifest/files-000001.jsonl the files before it, one JSON object a line
 //	manifest.json               tables, checksums, totals (Manifest); always last
+//
+// With a repository, what is in it is read as if it were there.
 package backup
