@@ -128,7 +128,7 @@ func TestUnchangedPartsAreStoredOnce(t *testing.T) {
 }
 
 func testUnchangedPartsAreStoredOnce(t *testing.T, engine jobstest.Engine) {
-	const posts = 30_000
+	posts := jobstest.Size(t, "CMSJOBS_TEST_POSTS", 30_000, 200_000)
 	s := newPartsSite(t, engine, posts)
 	s.c.Options.Verify = manifest.LevelParsed
 	s.c.Options.ExcludeTables = []string{"cmsjobs_*"} // they change with each backup
