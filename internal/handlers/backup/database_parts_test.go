@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/fileset"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/lock"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/restore"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -98,7 +99,12 @@ func testTheDatabaseIsInTheRepository(t *testing.T, engine jobstest.Engine) {
 	s.MustExec("UPDATE posts SET title = 'changed'")
 	q := restore.Request{Backup: b, Database: true, SkipSafety: true}
 	q.Confirm = h.Token(q)
-	if done, err := h.Restore(t.Context(), q, nil); err != nil || len(done.Problems) > 0 {
+	done, err := h.Restore(t.Context(), q, nil)
+	for end := time.Now().Add(2 * lock.Lease); errors.Is(err, lock.ErrBusy) && time.Now().Before(end); {
+		time.Sleep(time.Second) // a lock that a server under load did not release ends by itself
+		done, err = h.Restore(t.Context(), q, nil)
+	}
+	if err != nil || len(done.Problems) > 0 {
 		t.Fatalf("%+v, %v", done, err)
 	}
 	if is := s.figures(t); is != want {
