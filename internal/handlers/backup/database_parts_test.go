@@ -310,3 +310,13 @@ func TestTheDumpOfAKilledBackupIsSwept(t *testing.T) {
 		t.Errorf("it is still there: %v", err)
 	}
 }
+
+// What a verification restores at most is held against the database, not the small archive.
+func TestTheLimitOfVerificationsCountsTheDatabase(t *testing.T) {
+	s := newPartsSite(t, jobstest.SQLite, 3000)
+	s.c.Options.VerifyMaxBytes = 50_000
+	_, b := s.backup(t, s.handler(t))
+	if b.Size > 50_000 || b.Packed() <= 50_000 || b.Verification.Level != manifest.LevelParsed || !b.Verification.OK {
+		t.Errorf("%d bytes, packed %d: %+v", b.Size, b.Packed(), b.Verification)
+	}
+}

@@ -4,14 +4,14 @@
 //
 // It is not a file sync. A backup restores with tools that outlive this program (tar,
 // zstd, a shell, the database's own client): as one archive, or as an archive beside a
-// repository that has the parts of the database and the files, each content once. Invariants: a backup counts only once its manifest file
-// (KEY.json) lies beside the whole archive, so that what a kill -9 leaves is
-// never taken for one; a backup whose database part failed is partial, and one
-// whose newest verification failed is failed, and neither counts as complete; the newest
-// verified one of each part is never deleted; nothing is restored without a dry
-// run's token, from an archive that this installation never made without being
-// told to, or before the whole archive was copied and checked; memory does not
-// grow with the site.
+// repository that has the parts of the database and the files, each content once.
+// Invariants: a backup counts only once its manifest file (KEY.json) lies beside the whole
+// archive, so that what a kill -9 leaves is never taken for one; a backup whose database
+// part failed is partial, and one whose newest verification failed is failed, and neither
+// counts as complete; the newest verified one of each part is never deleted; nothing is
+// restored without a dry run's token, from an archive that this installation never made
+// without being told to, or before the whole archive was copied and checked; memory does
+// not grow with the site.
 //
 // An archive holds, in this order:
 //

@@ -51,7 +51,8 @@ func (r *run) addDatabase(ctx context.Context) error {
 	}
 	options := dump.Options{
 		Tables: r.request.Tables, Throttle: r.c.Options.Throttle,
-		Exclude: r.excluded, Empty: r.emptied, CutByKey: r.spool != nil, LogPosition: r.c.Options.Log != LogOff && len(r.request.Tables) == 0,
+		Exclude: r.excluded, Empty: r.emptied, CutByKey: r.spool != nil,
+		LogPosition: r.c.Options.Log != LogOff && len(r.request.Tables) == 0,
 		Progress: func(table string, rows, n int64) {
 			r.moved()
 			r.progress(catalog.Step{Done: n, Total: r.total, Note: fmt.Sprintf("database: %s, %d rows so far", table,
