@@ -10,7 +10,7 @@
 // part failed is partial, and one whose newest verification failed is failed, and neither
 // counts as complete; the newest verified one of each part is never deleted; nothing is
 // restored without a dry run's token, from an archive that this installation never made
-// without being told to, or before the whole archive was copied and checked; memory does
+// unless the request allows it, or before the whole archive was copied and checked; memory does
 // not grow with the site.
 //
 // An archive holds, in this order:
