@@ -41,6 +41,7 @@ func (h *Handler) check(ctx context.Context, r *run) error {
 	for _, w := range e.Warnings {
 		r.warn("%s", w)
 	}
+	r.partsInRepository = h.storesParts(r, e)
 	r.refused = map[string]error{}
 	for _, name := range h.chosen(r.request) {
 		here, err := e, error(nil)

@@ -110,6 +110,11 @@ func (r *run) seal(ctx context.Context, key manifest.Signer, destination string)
 			return fmt.Errorf("storing the files: %w", err)
 		}
 		r.manifest.FileCount, r.manifest.FileBytes = files.Record.Files, files.Record.Bytes
+		if r.hasParts() {
+			in.DatabaseBytes = r.spool.Size()
+			r.manifest.FileCount -= r.spool.Parts()
+			r.manifest.FileBytes -= r.spool.Bytes()
+		}
 		if files.Record.Status != repository.Complete {
 			r.manifest.Status = manifest.Partial
 			if r.report.FilesError == "" {

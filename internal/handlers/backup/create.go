@@ -66,6 +66,17 @@ func (h *Handler) create(ctx context.Context, r *run) (catalog.Report, error) {
 func (r *run) make(ctx context.Context) error {
 	ctx, stop := r.watch(ctx)
 	defer stop()
+	r.manifest.Status = manifest.Complete
+	if r.partsInRepository {
+		remove, err := r.spoolDatabase(ctx)
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
+		defer remove()
+	}
 	options := storage.PutOptions{ContentType: "application/octet-stream", ExpectedSize: r.estimate}
 	r.fan = newFanout(ctx, r.c.Destinations, r.taking(), r.report.Archive, options, r.c.Options.StallTimeout)
 	err := r.write(ctx)
@@ -95,15 +106,9 @@ func (r *run) write(ctx context.Context) (err error) {
 	if err := r.addJSON(manifest.HeaderEntry, r.manifest.Header); err != nil {
 		return err
 	}
-	r.manifest.Status = manifest.Complete
-	if r.request.Database {
-		// A dump that fails is no reason to leave the files out.
-		if err := r.addDatabase(ctx); err != nil {
-			if ctx.Err() != nil || errors.Is(err, errNoDestination) {
-				return err
-			}
-			r.manifest.Status, r.manifest.DatabaseError = manifest.Partial, err.Error()
-			r.warn("the database is not in this backup: %v", err)
+	if r.request.Database && r.spool == nil {
+		if err := r.tryDatabase(ctx); err != nil {
+			return err
 		}
 	}
 	if r.request.Files && !r.inRepository {

@@ -86,7 +86,8 @@ type Config struct {
 type Options struct {
 	// Prefix of archives' keys, "" by default; a folder ends in "/".
 	Prefix string
-	// Form says where files are stored: InRepository (default) or InArchive.
+	// Form says where files, and the database beside them, are stored: InRepository
+	// (default) or InArchive.
 	Form Form
 	// FullEvery is the time after which a scheduled backup has the files in its archive,
 	// though Form is InRepository; 0 is never.

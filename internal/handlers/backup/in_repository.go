@@ -17,7 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/storage"
 )
 
-// Form says where the files of new backups are stored.
+// Form says where the files of new backups, and the parts of their databases, are stored.
 type Form string
 
 // The forms of backups.
@@ -80,10 +80,13 @@ func (r *run) storeFiles(ctx context.Context, destination string) (*manifest.InR
 	}
 	defer closeAll()
 	report, err := repo.Backup(ctx, repository.Request{
-		Sources: sources, Wanted: r.wantedInRepository, Note: r.report.ID,
+		Sources: append(sources, r.partSources()...), Wanted: r.wantedInRepository, Note: r.report.ID,
 		Progress: func(files, n int64) {
 			r.moved()
-			r.progress(catalog.Step{Done: r.dumped() + n, Total: r.total,
+			if !r.hasParts() {
+				n += r.dumped()
+			}
+			r.progress(catalog.Step{Done: max(n, r.dumped()), Total: r.total,
 				Note: fmt.Sprintf("files: %d so far, into the repository at %s", files, destination)})
 		},
 	})
@@ -120,6 +123,9 @@ func (r *run) watchOne(ctx context.Context) (context.Context, func()) {
 // wantedInRepository leaves out what no archive has either: names that no store takes
 // back make the backup partial.
 func (r *run) wantedInRepository(name string) bool {
+	if r.isPart(name) {
+		return true
+	}
 	if !r.wanted(name) {
 		return false
 	}
@@ -204,9 +210,16 @@ func (h *Handler) need(ctx context.Context, destination string, e Estimate) (Est
 	case err != nil:
 		return e, err
 	}
-	const ofManifest = 200 // bytes a file, at most
-	e.Archive = e.DatabaseBytes/3 + max(e.FileBytes-last.Bytes, 0) + e.Files*ofManifest
-	return e, nil
+	const ofManifest = 200                      // bytes a file, at most
+	files := max(last.Bytes-e.DatabaseBytes, 0) // the database may be among them
+	all, err := h.List(ctx, destination)
+	for _, b := range all {
+		if b.Repository != nil && b.Repository.Backup == last.ID {
+			files = b.FileBytes
+		}
+	}
+	e.Archive = e.DatabaseBytes/3 + max(e.FileBytes-files, 0) + e.Files*ofManifest
+	return e, err
 }
 
 // forget deletes from the repository at a destination what no backup there names: those

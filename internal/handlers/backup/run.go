@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/catalog"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/manifest"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/spool"
 )
 
 // Request says what a backup is to hold and where it goes.
@@ -33,7 +34,7 @@ type Request struct {
 	Source string
 	// Tool that dumps MySQL instead of the configured one: "own" or "mysqldump".
 	Tool string
-	// Full puts the files into the archive, whatever Options.Form is.
+	// Full puts database and files into the archive, whatever Options.Form is.
 	Full bool
 	// By names the job or the person that asked.
 	By string
@@ -61,16 +62,20 @@ type run struct {
 	sides    map[string]manifest.File // by destination, once they are sealed
 	// inRepository says that the files go into repositories, not into the archive.
 	inRepository bool
-	key          string
-	sum          hash.Hash
-	size         int64
-	moved        func()           // resets the stall timer
-	refused      map[string]error // destinations that are not even tried
-	estimate     int64            // of the archive's size
-	total        int64            // bytes to read, about
-	progress     func(catalog.Step)
-	dropped      int
-	limiter      *rate.Limiter
+	// partsInRepository says the same of the parts of the database. They wait in spool,
+	// which is nil where they go into the archive.
+	partsInRepository bool
+	spool             *spool.Spool
+	key               string
+	sum               hash.Hash
+	size              int64
+	moved             func()           // resets the stall timer
+	refused           map[string]error // destinations that are not even tried
+	estimate          int64            // of the archive's size
+	total             int64            // bytes to read, about
+	progress          func(catalog.Step)
+	dropped           int
+	limiter           *rate.Limiter
 }
 
 func (h *Handler) newRun(request Request, progress func(catalog.Step)) *run {

@@ -16,6 +16,20 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/swap"
 )
 
+// tryDatabase adds the dump. One that fails is no reason to leave the files out.
+func (r *run) tryDatabase(ctx context.Context) error {
+	err := r.addDatabase(ctx)
+	if err == nil || ctx.Err() != nil || errors.Is(err, errNoDestination) {
+		return err
+	}
+	r.manifest.Status, r.manifest.DatabaseError = manifest.Partial, err.Error()
+	if r.spool != nil {
+		r.manifest.Parts = nil // none of them is stored
+	}
+	r.warn("the database is not in this backup: %v", err)
+	return nil
+}
+
 // addDatabase packs the dump, piece by piece, as it comes.
 func (r *run) addDatabase(ctx context.Context) error {
 	sink := func(part dump.Part, table string, sql []byte) error {
@@ -27,7 +41,7 @@ func (r *run) addDatabase(ctx context.Context) error {
 		if table != "" {
 			name = fmt.Sprintf("%s%06d-%s.sql", folder, len(r.manifest.Parts)+1, manifest.TableEntry(table))
 		}
-		sum, err := r.archive.Add(name, r.c.Now(), int64(len(sql)), bytes.NewReader(sql))
+		sum, err := r.addPart(name, sql)
 		if err != nil {
 			return err
 		}
@@ -37,7 +51,8 @@ func (r *run) addDatabase(ctx context.Context) error {
 	}
 	options := dump.Options{
 		Tables: r.request.Tables, Throttle: r.c.Options.Throttle,
-		Exclude: r.excluded, Empty: r.emptied, LogPosition: r.c.Options.Log != LogOff && len(r.request.Tables) == 0,
+		Exclude: r.excluded, Empty: r.emptied, CutByKey: r.spool != nil,
+		LogPosition: r.c.Options.Log != LogOff && len(r.request.Tables) == 0,
 		Progress: func(table string, rows, n int64) {
 			r.moved()
 			r.progress(catalog.Step{Done: n, Total: r.total, Note: fmt.Sprintf("database: %s, %d rows so far", table,
@@ -53,6 +68,14 @@ func (r *run) addDatabase(ctx context.Context) error {
 		r.warn("%s", w)
 	}
 	return nil
+}
+
+// addPart packs a part of the dump, or keeps it until it is stored in repositories.
+func (r *run) addPart(name string, sql []byte) (sum string, err error) {
+	if r.spool != nil {
+		return r.spool.Add(name, sql)
+	}
+	return r.archive.Add(name, r.c.Now(), int64(len(sql)), bytes.NewReader(sql))
 }
 
 // dump reads the CMS's database with the tool that fits it.

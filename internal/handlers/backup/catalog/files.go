@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
@@ -51,32 +52,61 @@ func (c *Catalog) recordOf(ctx context.Context, b Stored) (*repository.Repositor
 	return r, record, err
 }
 
-// WithFiles returns a visitor of an archive's entries that also visits the files which
-// the archive does not hold, with their lists: before the archive's last entry, where
-// they are in one that holds them. What visit does not read is not fetched.
+// WithFiles returns a visitor of an archive's entries that also visits what the archive
+// does not hold: the parts of the database, then the files with their lists, before the
+// archive's last entry. So all come in the order of an archive that holds them. What visit
+// does not read is not fetched.
 func (c *Catalog) WithFiles(ctx context.Context, b Stored,
 	visit func(archive.Entry, io.Reader) error) func(archive.Entry, io.Reader) error {
-	if b.Repository == nil || b.WithoutFiles {
+	if b.Repository == nil || b.WithoutFiles && !b.PartsInRepository() {
 		return visit
 	}
 	return func(e archive.Entry, content io.Reader) error {
 		if e.Name == manifest.LastEntry {
-			if err := c.visitFiles(ctx, b, visit); err != nil {
-				return fmt.Errorf("reading the files of %s: %w", b.ID, err)
+			if err := c.visitRepository(ctx, b, visit); err != nil {
+				return err
 			}
 		}
 		return visit(e, content)
 	}
 }
 
+// visitRepository goes through the names twice, as folders of files may lie between those
+// of the database.
+func (c *Catalog) visitRepository(ctx context.Context, b Stored, visit func(archive.Entry, io.Reader) error) error {
+	r, record, err := c.recordOf(ctx, b)
+	if err == nil && b.PartsInRepository() {
+		err = r.Walk(ctx, record, func(e repository.Entry, content io.Reader) error {
+			if !isPart(e.Name) {
+				return nil
+			}
+			return visit(archive.Entry{Name: e.Name, Size: e.Size, Modified: record.Started, Private: true}, content)
+		})
+		if err != nil {
+			return fmt.Errorf("reading the database of %s: %w", b.ID, err)
+		}
+	}
+	if err == nil && !b.WithoutFiles {
+		err = c.visitFiles(ctx, r, record, b.PartsInRepository(), visit)
+	}
+	if err != nil {
+		return fmt.Errorf("reading the files of %s: %w", b.ID, err)
+	}
+	return nil
+}
+
+// isPart knows the parts of a database by their folders.
+func isPart(name string) bool {
+	return strings.HasPrefix(name, manifest.DatabaseFolder) || strings.HasPrefix(name, manifest.RoutinesFolder)
+}
+
 // listSize is about how long one list of files becomes.
 const listSize = 1 << 20
 
-func (c *Catalog) visitFiles(ctx context.Context, b Stored, visit func(archive.Entry, io.Reader) error) error {
-	r, record, err := c.recordOf(ctx, b)
-	if err != nil {
-		return err
-	}
+// visitFiles visits the files of a record and their lists; parts says that the database's
+// are among them, which are none.
+func (c *Catalog) visitFiles(ctx context.Context, r *repository.Repository, record *repository.Record, parts bool,
+	visit func(archive.Entry, io.Reader) error) error {
 	var list []byte
 	lists := 0
 	flush := func() error {
@@ -90,7 +120,10 @@ func (c *Catalog) visitFiles(ctx context.Context, b Stored, visit func(archive.E
 		list = list[:0]
 		return err
 	}
-	err = r.Walk(ctx, record, func(e repository.Entry, content io.Reader) error {
+	err := r.Walk(ctx, record, func(e repository.Entry, content io.Reader) error {
+		if parts && isPart(e.Name) {
+			return nil
+		}
 		if err := visit(archive.Entry{Name: manifest.FilesFolder + e.Name, Size: e.Size, Modified: e.Modified,
 			Private: e.Mode.Perm()&0o044 == 0}, content); err != nil {
 			return err

@@ -27,6 +27,20 @@ func (b Stored) Space() int64 {
 	return b.Size + b.Repository.Added
 }
 
+// PartsInRepository says that the parts of the database are in the repository, not in the
+// archive.
+func (b Stored) PartsInRepository() bool {
+	return b.Repository != nil && b.Repository.DatabaseBytes > 0
+}
+
+// Packed is what the backup takes without its files, where these are in a repository.
+func (b Stored) Packed() int64 {
+	if !b.PartsInRepository() {
+		return b.Size
+	}
+	return b.Size + b.Repository.DatabaseBytes
+}
+
 // Contents says which parts of the site the backup has, for people.
 func (b Stored) Contents() string {
 	switch {

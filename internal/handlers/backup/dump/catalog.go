@@ -19,6 +19,7 @@ type tableInfo struct {
 	name, engine string
 	columns      []column // those that are written
 	key          []int    // of columns: the primary key, where rows can be found by it
+	byKey        bool     // rows are read in the order of the key
 }
 
 type viewInfo struct {
@@ -154,6 +155,10 @@ func (c catalog) only(o Options) catalog {
 	}
 	c.partial = len(o.Tables) > 0
 	c.tables = slices.DeleteFunc(slices.Clone(c.tables), func(t tableInfo) bool { return out(t.name) })
+	for i := range c.tables {
+		t := &c.tables[i]
+		t.byKey = o.CutByKey && len(t.key) > 0 && strings.EqualFold(t.engine, "InnoDB")
+	}
 	c.views = slices.DeleteFunc(slices.Clone(c.views), func(v viewInfo) bool { return out(v.name) })
 	c.sequences = slices.DeleteFunc(slices.Clone(c.sequences), out)
 	return c

@@ -35,6 +35,10 @@ type Options struct {
 	LogPosition bool
 	// PieceSize is about how long a piece is; 0 means 2 MiB.
 	PieceSize int
+	// CutByKey ends pieces, of about 256 KiB, where the rows' keys say so: rows that stay
+	// make the same pieces in each dump. Of SQLite its pages say so; PostgreSQL and
+	// Mysqldump know no keys and cut by size only.
+	CutByKey bool
 }
 
 // Summary describes a dump, for a manifest.

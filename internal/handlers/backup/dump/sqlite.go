@@ -45,10 +45,14 @@ func SQLite(ctx context.Context, dsn string, o Options, sink Sink) (Summary, err
 	out := newWriter(ctx, o, sink)
 	out.start(Main, "")
 	out.rows = summary.Rows
-	_, err = io.Copy(writerFunc(func(p []byte) (int, error) {
-		out.write(p)
-		return len(p), out.err()
-	}), f)
+	if o.CutByKey {
+		err = out.writePages(f)
+	} else {
+		_, err = io.Copy(writerFunc(func(p []byte) (int, error) {
+			out.write(p)
+			return len(p), out.err()
+		}), f)
+	}
 	if err = errors.Join(err, out.close()); err != nil {
 		return Summary{}, fmt.Errorf("dumping the database: %w", err)
 	}

@@ -29,6 +29,9 @@ func (d *dumper) table(ctx context.Context, t tableInfo) error {
 	d.out.start(Main, t.name)
 	before := d.out.bytes
 	d.out.textf("\n-- Table %s\nDROP TABLE IF EXISTS %s;\n%s;\n", commentName(t.name), quoteName(t.name), create)
+	if d.options.CutByKey {
+		d.out.flush() // it changes with the next AUTO_INCREMENT, and the first rows do not
+	}
 	entry := Table{Name: t.name, Engine: t.engine, Unsafe: !transactional(t.engine)}
 	if entry.Empty = d.options.Empty != nil && d.options.Empty(t.name) || !HoldsRows(t.engine); !entry.Empty {
 		if err := d.rows(ctx, t, &entry); err != nil {
@@ -105,6 +108,11 @@ func (d *dumper) rows(ctx context.Context, t tableInfo, entry *Table) error {
 		}
 		length += len(row)
 		d.out.write(row)
+		if d.options.CutByKey && t.endsPiece(values, row) {
+			d.out.string(";\n")
+			d.out.flush()
+			length = 0
+		}
 		return d.out.err()
 	})
 	if err != nil {

@@ -123,7 +123,8 @@ type LogStart struct {
 	Snapshot time.Time `json:"snapshot"` // the server's clock
 }
 
-// InRepository names the files of a backup in the repository at its destination.
+// InRepository names the files of a backup, and the parts of its database, in the repository
+// at its destination.
 type InRepository struct {
 	ID string `json:"id"` // of the repository
 	// Backup is the name of the record. It has the SHA-256 of the record, and the record
@@ -131,6 +132,9 @@ type InRepository struct {
 	Backup string `json:"backup"`
 	Run    string `json:"run"`   // names the objects that the backup added
 	Added  int64  `json:"added"` // bytes that the repository grew by
+	// DatabaseBytes is what the parts of the database take, packed, where they are in the
+	// repository too; 0 where they are in the archive.
+	DatabaseBytes int64 `json:"database_bytes,omitempty"`
 }
 
 // TableFigure is one table's size, to be compared from backup to backup.

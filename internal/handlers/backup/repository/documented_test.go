@@ -59,8 +59,8 @@ next:
 func TestTheFormatIsAsDocumented(t *testing.T) {
 	need(t, "zstd", "age")
 	texts, commands := documentedBlocks(t, "text"), documentedBlocks(t, "sh")
-	if len(texts) != 4 || len(commands) != 2 {
-		t.Fatalf("the page has %d texts and %d commands; this test knows 4 and 2", len(texts), len(commands))
+	if len(texts) != 4 || len(commands) != 3 {
+		t.Fatalf("the page has %d texts and %d commands; this test knows 4 and 3", len(texts), len(commands))
 	}
 	s := newSite(t, 12)
 	s.write(t, "uploads/logo.png", s.noise(3000))

@@ -26,7 +26,7 @@ type Config struct {
 	// DSN opens the CMS's database, and ServerDSN another server for temporary ones;
 	// "" is the CMS's.
 	DSN, ServerDSN string
-	// CopyDir is where copies of archives are kept; "" is the folder for temporary files.
+	// CopyDir is where copies of archives, and dumps, are kept; "" is the folder for temporary files.
 	CopyDir string
 	Locks   *lock.Table
 	Logger  *slog.Logger
@@ -54,7 +54,7 @@ const (
 )
 
 // itemName is what may be dropped or removed: names that we make.
-var itemName = regexp.MustCompile(`^(` + DatabasePrefix + `|` + copyFolder + `|` + verifyFolder + `)[a-z0-9]{12}$`)
+var itemName = regexp.MustCompile(`^(` + DatabasePrefix + `|` + copyFolder + `|` + dumpFolder + `|` + verifyFolder + `)[a-z0-9]{12}$`)
 
 // verifyFolder begins the names of folders with temporary files of SQLite.
 const verifyFolder = "cmsjobs-verify-"
@@ -232,6 +232,15 @@ const copyFolder = "cmsjobs-restore-"
 // NewFolder names a new folder for a copy of an archive; path is where it is to be made.
 func (k *Keeper) NewFolder() (item Item, path string) {
 	item = Item{folderKind, folderPlace(k.CopyParent()), randomName(copyFolder)}
+	return item, filepath.Join(k.CopyParent(), item.Name)
+}
+
+// dumpFolder begins the names of folders with dumps that repositories are to take.
+const dumpFolder = "cmsjobs-dump-"
+
+// NewDumpFolder names a new folder for a dump; path is where it is to be made.
+func (k *Keeper) NewDumpFolder() (item Item, path string) {
+	item = Item{folderKind, folderPlace(k.CopyParent()), randomName(dumpFolder)}
 	return item, filepath.Join(k.CopyParent(), item.Name)
 }
 

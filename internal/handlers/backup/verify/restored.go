@@ -19,7 +19,7 @@ func (r *reading) openTempDB(ctx context.Context) (context.Context, error) {
 	case !r.stored.Database:
 		r.lessen(manifest.LevelParsed, "the backup holds no database")
 		return ctx, nil
-	case r.config.MaxBytes > 0 && r.stored.Size > r.config.MaxBytes:
+	case r.config.MaxBytes > 0 && r.stored.Packed() > r.config.MaxBytes:
 		r.lessen(manifest.LevelParsed, fmt.Sprintf("the backup is larger than the %d bytes that are restored for "+
 			"verification", r.config.MaxBytes))
 		return ctx, nil

@@ -186,11 +186,10 @@ func (r *reading) read(ctx context.Context, from io.Reader) error {
 	if !ok {
 		return fmt.Errorf("%s is of no known format", r.stored.Archive)
 	}
-	visit := r.visit
-	if !r.shared {
-		visit = r.config.Catalog.WithFiles(ctx, r.stored, visit)
-	}
-	return archive.Read(ctx, from, format, encrypted, r.config.Identities, visit)
+	b := r.stored
+	b.WithoutFiles = b.WithoutFiles || r.shared
+	return archive.Read(ctx, from, format, encrypted, r.config.Identities,
+		r.config.Catalog.WithFiles(ctx, b, r.visit))
 }
 
 func (r *reading) visit(e archive.Entry, content io.Reader) error {
