@@ -24,7 +24,7 @@ const (
 	password = "demonstration"
 )
 
-// Site is the demo, running.
+// Site is the first site of the demo, running.
 type Site struct {
 	Base   string // of its addresses
 	binary string
@@ -48,7 +48,7 @@ func Start(ctx context.Context, dir string) (*Site, error) {
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
-	s.Base = "http://" + address
+	s.Base = "http://" + address + "/sites/news"
 	s.demo = exec.CommandContext(ctx, s.binary, "--set", "http.listen="+address, "--set",
 		"http.admin_password="+password, "demo", "--dir", s.dir)
 	if err := s.demo.Start(); err != nil {
