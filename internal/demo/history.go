@@ -16,6 +16,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/app/probe"
@@ -106,6 +107,10 @@ func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) 
 	}
 	if err := addPHP(ctx, r, now); err != nil {
 		return fmt.Errorf("adding jobs of PHP's: %w", err)
+	}
+	if err := r.Handlers.Mail.Suppress(ctx, goneReader, mail.HardBounce, "550 5.1.1 mailbox does not exist",
+		now.AddDate(0, 6, 0)); err != nil {
+		return fmt.Errorf("suppressing an address: %w", err)
 	}
 	_, err := r.Enqueue(ctx, jobs.Spec{Type: probe.Kind.Name, Data: []byte(`{"fail":"the printer is out of paper"}`),
 		MaxAttempts: 1})

@@ -132,6 +132,9 @@ func (p *past) published(at time.Time, ago int) []pastRun {
 	}, told...)
 }
 
+// goneReader is an address that mails cannot reach.
+const goneReader = "old@customer.example"
+
 // downReceiver is where webhooks went that failed. It is on this machine, so that a job
 // that is retried leaves it as little as the others do.
 const downReceiver = "http://127.0.0.1:9/hooks/orders"
@@ -162,8 +165,8 @@ func (p *past) faults() (runs []pastRun) {
 	add(orderDay, 5, webhook.Deliver.New(webhook.DeliverPayload{}), map[string]any{"url": downReceiver,
 		"event": "order.created", "data": map[string]any{"order": 1039}}, 5*time.Second,
 		"the receiver "+downReceiver+" answered 503 Service Unavailable")
-	add(1, 3, mail.Send.New(mail.SendPayload{}), to("old@customer.example", "Your order 1040"), 700*time.Millisecond,
-		"mail.demo.example refused old@customer.example: 550 5.1.1 mailbox does not exist")
+	add(1, 3, mail.Send.New(mail.SendPayload{}), to(goneReader, "Your order 1040"), 700*time.Millisecond,
+		"mail.demo.example refused "+goneReader+": 550 5.1.1 mailbox does not exist")
 	return runs
 }
 
