@@ -30,7 +30,8 @@ func (a *commandLine) demoCommand() *cobra.Command {
 		Long: `Makes a small CMS in a folder (an embedded SQLite database in the CMS's own table shapes, a few
 hundred pages and posts, photos) and a second, smaller site in it, starts what "run" starts, enqueues
 jobs as the CMS does – with a plain INSERT – and shows them being done. Nothing leaves the folder. It
-goes on until you stop it; --once works on the first site alone, stops when all jobs are done and exits with 1 when one of them failed.`,
+goes on until you stop it; --once works on the first site alone, stops when all jobs are done and
+exits with 1 when one of them failed.`,
 		Example: "  cmsjobs demo\n  cmsjobs demo --once\n  cmsjobs demo --once --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {

@@ -37,7 +37,8 @@ func (d Site) Load(more ...config.Flag) (*config.Loaded, error) {
 		"backup.free_space", "64MiB", "backup.min_interval", "0s", // each demo makes its backup, however soon
 	}
 	if d.Name != "" {
-		values = append(values, "cms.dir", d.Dir, "mail.driver", "files", "mail.keep_body", "true", "mail.dir", filepath.Join(d.Dir, "mails"),
+		values = append(values, "cms.dir", d.Dir, "mail.driver", "files", "mail.keep_body", "true",
+			"mail.dir", filepath.Join(d.Dir, "mails"),
 			"queue.export_dir", filepath.Join(d.Dir, "storage", "app"))
 	}
 	var flags []config.Flag
