@@ -134,6 +134,20 @@ func TestTheDemosLargestCauseCanBeTried(t *testing.T) {
 	if !strings.Contains(page, "8 more jobs have this cause") {
 		t.Error("the largest cause does not have nine jobs")
 	}
+	// Only the service makes webhooks: they can be retried, and no form offers another payload.
+	_, page, _ = d.send("GET", d.base.JoinPath("jobs").String()+"?status=failed&type=webhook.deliver", nil)
+	link := regexp.MustCompile(`/admin/jobs/([0-9a-f-]{36})"`).FindStringSubmatch(page)
+	if link == nil {
+		t.Fatal("no webhook has failed")
+	}
+	status, page, _ = d.send("GET", d.base.JoinPath("jobs", link[1]).String(), nil)
+	if status != http.StatusOK || strings.Contains(page, link[1]+`/edit"`) ||
+		!strings.Contains(page, link[1]+`/again"`) {
+		t.Errorf("the page of a failed webhook: %d, with the wrong actions", status)
+	}
+	if status, _, _ = d.send("GET", d.base.JoinPath("jobs", link[1], "edit").String(), nil); status != 403 {
+		t.Errorf("the form for another payload of a webhook: %d", status)
+	}
 }
 
 // pressedLast removes what others are pressed on.
@@ -154,7 +168,7 @@ func TestEveryButtonOfTheDemoWorks(t *testing.T) {
 				t.Fatal(err)
 			}
 			d := signedIn(t, s, name, jar)
-			d.waiting = []string{d.base.String()}
+			d.waiting = []string{d.base.String(), d.base.JoinPath("jobs").String() + "?status=failed"}
 			for len(d.waiting) > 0 {
 				page := d.waiting[0]
 				d.waiting = d.waiting[1:]
@@ -242,7 +256,7 @@ func (d *demoSite) pressAll(page string) {
 	}
 }
 
-// follow notes the pages that a page leads to, six of a kind.
+// follow notes the pages that a page leads to, a few of a kind.
 func (d *demoSite) follow(root *html.Node, at string) {
 	here, err := url.Parse(at)
 	if err != nil {
@@ -260,7 +274,11 @@ func (d *demoSite) follow(root *html.Node, at string) {
 		if d.seen[to.String()]++; d.seen[to.String()] > 1 {
 			continue
 		}
-		if d.seen[kind(to)]++; d.seen[kind(to)] <= 6 {
+		most := 4
+		if to.RawQuery != "" {
+			most = 2 // of a list by another order or filter
+		}
+		if d.seen[kind(to)]++; d.seen[kind(to)] <= most {
 			d.waiting = append(d.waiting, to.String())
 		}
 	}

@@ -48,7 +48,7 @@ func NewSite(dir string) Site {
 // noticed that its backups fail.
 func (d Site) Club() Site {
 	return Site{Name: "club", Dir: filepath.Join(d.Dir, "club"), root: d.Dir, title: "Rowing Club",
-		host: "club.demo.example",
+		host:  "club.demo.example",
 		pages: 8, posts: 40, categories: 4, tags: 10, photos: 2, visits: 500, busy: 0.35, fullDisk: 5}
 }
 
