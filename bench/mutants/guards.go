@@ -31,4 +31,4 @@ const (
 )
 
 var guards = slices.Concat(guardsOfClaims, guardsOfQueue, guardsOfWorkers, guardsOfPHP, guardsOfBackups,
-	guardsOfAccess, guardsOfRights, guardsOfPages, guardsOfSites)
+	guardsOfAccess, guardsOfRights, guardsOfPages, guardsOfReading, guardsOfSites)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -17,6 +18,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/demo"
 	"github.com/cmsjobs/cmsjobs/internal/display"
+	"github.com/cmsjobs/cmsjobs/internal/sites"
 )
 
 func (a *commandLine) demoCommand() *cobra.Command {
@@ -26,9 +28,10 @@ func (a *commandLine) demoCommand() *cobra.Command {
 		Use:   "demo",
 		Short: "Try cmsjobs on a sample site; nothing to install",
 		Long: `Makes a small CMS in a folder (an embedded SQLite database in the CMS's own table shapes, a few
-hundred pages and posts, photos), starts what "run" starts, enqueues jobs as the CMS does – with
-a plain INSERT – and shows them being done. Nothing leaves the folder. It goes on until you stop
-it; --once stops when all jobs are done and exits with 1 when one of them failed.`,
+hundred pages and posts, photos) and a second, smaller site in it, starts what "run" starts, enqueues
+jobs as the CMS does – with a plain INSERT – and shows them being done. Nothing leaves the folder. It
+goes on until you stop it; --once works on the first site alone, stops when all jobs are done and
+exits with 1 when one of them failed.`,
 		Example: "  cmsjobs demo\n  cmsjobs demo --once\n  cmsjobs demo --once --json",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -55,52 +58,104 @@ func (a *commandLine) demo(ctx context.Context, site demo.Site, o demoOptions) e
 	if err != nil {
 		return err
 	}
-	r, err := a.openDemo(ctx, site)
-	if err != nil {
+	if err := demo.Configure(site, site.Club()); err != nil {
 		return err
 	}
-	defer a.closing(r)
-	if err := demo.AddHistory(ctx, r, site, a.Now()); err != nil || o.seedOnly {
-		return err
+	if o.seedOnly {
+		return a.withDemo(ctx, site, func(r *app.Services) error { return demo.AddHistory(ctx, r, site, a.Now()) })
 	}
-
 	hook, closeHook, err := demo.StartReceiver()
 	if err != nil {
 		return err
 	}
 	defer func() { _ = closeHook() }() // the demo is over then
-	started := a.Now()
-	list := demo.Jobs(site, r.Registry, hook)
-	if err := demo.InsertAsCMS(ctx, r, list); err != nil {
-		return err
-	}
-	a.printf("Enqueued %s, as the CMS does it: INSERT INTO jobs …\n", display.Plural(len(list), "job", "jobs"))
 	if o.once {
-		if err := a.demoWork(ctx, r, list); err != nil {
-			return err
-		}
-		return a.demoReport(ctx, r, site, list, started)
+		return a.withDemo(ctx, site, func(r *app.Services) error {
+			started := a.Now()
+			list, err := a.demoJobs(ctx, r, site, hook)
+			if err == nil {
+				err = a.demoWork(ctx, r, list)
+			}
+			if err != nil {
+				return err
+			}
+			return a.demoReport(ctx, r, site, list, started)
+		})
 	}
-	parts, err := r.Parts(a.onAbort)
+	return a.demoRun(ctx, site, hook)
+}
+
+// demoRun runs the sample site and a second one, as "run" runs several sites.
+func (a *commandLine) demoRun(ctx context.Context, site demo.Site, hook string) error {
+	club, err := a.demoSite(ctx, site.Club(), false)
 	if err != nil {
 		return err
 	}
-	if r.Config.HTTP.Enabled {
-		a.printf("The admin page: http://%s/ – user admin, password demo\n", r.Config.HTTP.Listen)
+	started := a.Now()
+	var list []demo.Job // of the first site
+	for _, s := range []demo.Site{club, site} {
+		if err := a.withDemo(ctx, s, func(r *app.Services) (err error) {
+			list, err = a.demoJobs(ctx, r, s, hook)
+			return err
+		}); err != nil {
+			return err
+		}
 	}
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error { return app.Together(ctx, parts) })
-	group.Go(func() error {
-		if err := demo.WaitForJobs(ctx, r, list); err != nil {
-			return nil // stopped before they were done
+	all := map[string]demo.Site{"": site, site.Name: site, club.Name: club}
+	listen := config.Flag{Path: "http.listen", Value: demo.FreePort(), Name: "the demo"}
+	load := func(name string) (*config.Loaded, error) {
+		s := all[name]
+		s.Name = name
+		return s.Load(a.demoFlags(listen)...)
+	}
+	shared, err := load("")
+	if err != nil {
+		return err
+	}
+	if shared.HTTP.Enabled {
+		a.printf("The admin page: http://%[1]s/sites/%[2]s/admin – user admin, password demo\n"+
+			"A second site: http://%[1]s/sites/%[3]s/admin – the same user; signed in to both, you can switch\n",
+			shared.HTTP.Listen, site.Name, club.Name)
+	}
+	var reported sync.Once
+	do := func(ctx context.Context, r *app.Services, onAbort func(func())) error {
+		group, ctx := errgroup.WithContext(ctx)
+		group.Go(func() error { return a.partsOf(ctx, r, onAbort) })
+		if r.Config.Site == site.Name {
+			reported.Do(func() {
+				group.Go(func() error { a.demoDone(ctx, r, site, list, started); return nil })
+			})
 		}
-		if err := a.demoReport(ctx, r, site, list, started); err != nil {
-			fmt.Fprintln(a.Err, "cmsjobs:", err)
-		}
-		a.printf("%s", demoNext(site))
-		return nil
-	})
-	return group.Wait()
+		return group.Wait()
+	}
+	return a.serveSites(ctx, shared, &sites.Set{Names: []string{site.Name, club.Name}, Load: load}, do,
+		shared.HTTP.Enabled)
+}
+
+// demoJobs gives a site its past and enqueues its jobs.
+func (a *commandLine) demoJobs(ctx context.Context, r *app.Services, site demo.Site, hook string) ([]demo.Job, error) {
+	if err := demo.AddHistory(ctx, r, site, a.Now()); err != nil {
+		return nil, err
+	}
+	list := demo.Jobs(site, r.Registry, hook)
+	if err := demo.InsertAsCMS(ctx, r, list); err != nil {
+		return nil, err
+	}
+	a.printf("Enqueued %s on the site %s, as the CMS does it: INSERT INTO jobs …",
+		display.Plural(len(list), "job", "jobs"), site.Name)
+	return list, nil
+}
+
+// demoDone waits for the jobs and says what became of them.
+func (a *commandLine) demoDone(ctx context.Context, r *app.Services, site demo.Site, list []demo.Job,
+	started time.Time) {
+	if err := demo.WaitForJobs(ctx, r, list); err != nil {
+		return // stopped before they were done
+	}
+	if err := a.demoReport(ctx, r, site, list, started); err != nil {
+		fmt.Fprintln(a.Err, "cmsjobs:", err)
+	}
+	a.printf("%s", demoNext(site))
 }
 
 // demoSite makes the sample site where there is none; fresh removes an earlier one.
@@ -186,12 +241,27 @@ The worker goes on; stop it with Ctrl-C. In another terminal (cmsjobs is: go run
   cmsjobs --cms %[1]s enqueue cmsjobs.probe '{"fail":"no luck"}' --max-attempts 1
   cmsjobs --cms %[1]s failed groups
   cmsjobs --cms %[1]s doctor
-With a real CMS: cmsjobs --cms /var/www/site doctor`, site.Dir)
+  cmsjobs --config %[2]s doctor    (both sites; --site club is the second one)
+With a real CMS: cmsjobs --cms /var/www/site doctor`, site.Dir, site.ConfigFile())
 }
 
-// openDemo opens the sample site with the flags that every command has.
-func (a *commandLine) openDemo(ctx context.Context, site demo.Site) (*app.Services, error) {
-	var flags []config.Flag
+// withDemo opens a sample site for something.
+func (a *commandLine) withDemo(ctx context.Context, site demo.Site, do func(*app.Services) error) error {
+	l, err := site.Load(a.demoFlags()...)
+	if err != nil {
+		return err
+	}
+	r, err := a.Open(ctx, l)
+	if err != nil {
+		return err
+	}
+	defer a.closing(r)
+	return do(r)
+}
+
+// demoFlags are the flags that every command has; first are others before them.
+func (a *commandLine) demoFlags(first ...config.Flag) []config.Flag {
+	flags := first
 	if a.global.logLevel != "" {
 		flags = append(flags, config.Flag{Path: "log.level", Value: a.global.logLevel, Name: "--log-level"})
 	}
@@ -199,9 +269,5 @@ func (a *commandLine) openDemo(ctx context.Context, site demo.Site) (*app.Servic
 		path, value, _ := strings.Cut(pair, "=")
 		flags = append(flags, config.Flag{Path: path, Value: value, Name: "--set"})
 	}
-	l, err := site.Load(flags...)
-	if err != nil {
-		return nil, err
-	}
-	return a.Open(ctx, l)
+	return flags
 }

@@ -55,19 +55,28 @@ func (a *commandLine) runSites(c *cobra.Command, shared *config.Loaded, do doing
 	if err != nil {
 		return err
 	}
+	set := &sites.Set{Names: names, Load: func(site string) (*config.Loaded, error) {
+		return a.loadSite(site, changed(c, workFlags)...)
+	}}
+	return a.serveSites(c.Context(), shared, set, do, shared.HTTP.Enabled && c.Name() == "run")
+}
+
+// serveSites runs the sites of a set, which has their names and configurations; pages
+// says whether their pages are served.
+func (a *commandLine) serveSites(ctx context.Context, shared *config.Loaded, set *sites.Set, do doing,
+	pages bool) error {
 	log := a.Logger(shared.Log)
 	aborts := &aborts{}
 	a.onAbort(aborts.all)
-	a.deadline.Store(a.deadlineOf(shared, names, log.Warn))
-	set := &sites.Set{Names: names, Slots: shared.Process.Slots, Now: a.Now, Log: log,
-		Load: func(site string) (*config.Loaded, error) { return a.loadSite(site, changed(c, workFlags)...) },
-		Open: a.Open,
-		Do: func(ctx context.Context, r *app.Services) error {
-			return do(ctx, r, func(abort func()) { aborts.set(r.Config.Site, abort) })
-		}}
-	group, ctx := errgroup.WithContext(c.Context())
-	if shared.HTTP.Enabled && c.Name() == "run" {
-		if set.Front, err = sites.NewFront(names, shared, &a.Process); err != nil {
+	a.deadline.Store(a.deadlineOf(shared, set, log.Warn))
+	set.Slots, set.Now, set.Log, set.Open = shared.Process.Slots, a.Now, log, a.Open
+	set.Do = func(ctx context.Context, r *app.Services) error {
+		return do(ctx, r, func(abort func()) { aborts.set(r.Config.Site, abort) })
+	}
+	group, ctx := errgroup.WithContext(ctx)
+	if pages {
+		var err error
+		if set.Front, err = sites.NewFront(set.Names, shared, &a.Process); err != nil {
 			return err
 		}
 		l, err := app.Listen(shared.HTTP)
@@ -85,10 +94,10 @@ func (a *commandLine) runSites(c *cobra.Command, shared *config.Loaded, do doing
 
 // deadlineOf is the longest grace period of the sites. One whose configuration is broken
 // has none.
-func (a *commandLine) deadlineOf(shared *config.Loaded, names []string, warn func(string, ...any)) *deadline {
+func (a *commandLine) deadlineOf(shared *config.Loaded, set *sites.Set, warn func(string, ...any)) *deadline {
 	grace := shared.Queue.Grace
-	for _, name := range names {
-		if l, err := a.loadSite(name); err == nil {
+	for _, name := range set.Names {
+		if l, err := set.Load(name); err == nil {
 			grace = max(grace, l.Queue.Grace)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/mail"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 
 	"github.com/cmsjobs/cmsjobs/internal/app/probe"
@@ -36,12 +37,9 @@ func StartReceiver() (address string, stop func() error, err error) {
 	return "http://" + l.Addr().String() + "/hook", server.Close, nil
 }
 
-// visits is how many visits the demo's access log has.
-const visits = 4000
-
 // accessLog is what a web server would have written within the days of the past: more
 // visits from week to week, each of a few pages.
-func accessLog(now time.Time) string {
+func (d Site) accessLog(now time.Time) string {
 	random := rand.New(rand.NewPCG(7, 7))
 	agents := []string{
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 " +
@@ -59,8 +57,8 @@ func accessLog(now time.Time) string {
 		text string
 	}
 	var lines []line
-	for i := range visits {
-		gone := math.Pow(float64(i)/visits, 0.8) // of the days
+	for i := range d.visits {
+		gone := math.Pow(float64(i)/float64(d.visits), 0.8) // of the days
 		at := now.Add(-time.Duration((1 - gone) * pastDays * 24 * float64(time.Hour))).UTC()
 		visitor, agent := random.IntN(1200), agents[random.IntN(len(agents))]
 		query, referrer := queries[random.IntN(len(queries))], referrers[random.IntN(len(referrers))]
@@ -72,7 +70,7 @@ func accessLog(now time.Time) string {
 				"5120 \"%s\" \"%s\"\n", 100+visitor/250, 1+visitor%250, at.Format("02/Jan/2006:15:04:05 -0700"),
 				1+int(random.ExpFloat64()*6), query, referrer, agent)})
 			at = at.Add(time.Duration(8+random.IntN(180)) * time.Second)
-			query, referrer = "", "https://demo.example/"
+			query, referrer = "", d.url()+"/"
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return a.at.Compare(b.at) })
@@ -84,13 +82,13 @@ func accessLog(now time.Time) string {
 }
 
 // AddHistory gives the pages something to show: 30 days of visits, runs and failures,
-// and jobs of PHP's.
+// and, where the site has a shop, jobs of PHP's.
 func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) error {
 	name := filepath.Join(site.Dir, "storage", "logs", "access.log")
 	if _, err := os.Stat(name); err == nil {
 		return nil // an earlier run of the demo did it
 	}
-	log := accessLog(now)
+	log := site.accessLog(now)
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -101,20 +99,27 @@ func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) 
 		func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
 	}
-	if err := addPast(ctx, r, now); err != nil {
+	if err := addPast(ctx, r, site, now); err != nil {
 		return fmt.Errorf("adding what was done in the last 30 days: %w", err)
+	}
+	if !site.shop {
+		return nil
 	}
 	if err := addPHP(ctx, r, now); err != nil {
 		return fmt.Errorf("adding jobs of PHP's: %w", err)
+	}
+	if err := r.Handlers.Mail.Suppress(ctx, goneReader, mail.HardBounce, "550 5.1.1 mailbox does not exist",
+		now.AddDate(0, 6, 0)); err != nil {
+		return fmt.Errorf("suppressing an address: %w", err)
 	}
 	_, err := r.Enqueue(ctx, jobs.Spec{Type: probe.Kind.Name, Data: []byte(`{"fail":"the printer is out of paper"}`),
 		MaxAttempts: 1})
 	return err
 }
 
-// freePort is http.listen of the demo: the usual port, or any where that is
+// FreePort is http.listen of the demo: the usual port, or any where that is
 // taken.
-func freePort() string {
+func FreePort() string {
 	for _, address := range []string{"127.0.0.1:8090", "127.0.0.1:0"} {
 		l, err := net.Listen("tcp", address)
 		if err != nil {

@@ -25,7 +25,8 @@ type Job struct {
 }
 
 // Jobs are the demo's jobs in their order. Kinds that this program does
-// not have are left out, so that a job is added here by one line.
+// not have are left out, so that a job is added here by one line. A site without a shop
+// has its sitemap and its photos only.
 func Jobs(site Site, registry *jobs.Registry, hook string) []Job {
 	list := []Job{{jobType: "sitemap.generate", payload: map[string]any{"force": false},
 		shows: "writes public/sitemap.xml"}}
@@ -34,24 +35,9 @@ func Jobs(site Site, registry *jobs.Registry, hook string) []Job {
 			"mediaFileId": n + 1, "filePath": fmt.Sprintf("photos/harbour-%d.jpg", n+1), "mimeType": "image/jpeg"},
 			shows: fmt.Sprintf("makes thumbnails of harbour-%d.jpg", n+1)})
 	}
-	list = append(list,
-		Job{jobType: "mail.send", payload: map[string]any{
-			"to": "reader@demo.example", "subject": "Welcome to Harbour Notes", "body": "<p>Hello! This mail stays " +
-				"in the demo's folder.</p>"}, shows: "writes a mail into mails/"},
-		Job{jobType: "sitemap.indexnow", shows: "tells search engines; here it is off, and says so"},
-		Job{jobType: "analytics.process", shows: "adds up a week of an access log"},
-		Job{jobType: "content.publish", payload: map[string]any{"model": "posts", "postId": 1},
-			shows: "publishes a post, renews what shows it"},
-		Job{jobType: "cache.clear", payload: map[string]any{"tags": []string{"menu"}},
-			shows: "clears a part of the CMS's cache"},
-		Job{jobType: "cache.clearExpired", shows: "removes what the cache no longer needs"},
-		Job{jobType: "logs.cleanup", payload: map[string]any{"dryRun": true}, shows: "says which old logs would go"},
-		Job{jobType: "webhook.deliver", payload: map[string]any{"url": hook, "event": "demo.hello",
-			"data": map[string]any{"hello": "world"}}, shows: "tells another program (a port of this demo)"},
-		Job{jobType: "notification.send", payload: map[string]any{"title": "Hello from the demo",
-			"message": "Everything runs."}, shows: "tells the administrators"},
-		Job{jobType: "backup.generate", shows: "backs everything up, verifies it by a restore"},
-		Job{jobType: "cmsjobs.probe", payload: map[string]any{"sleep": "50ms"}, shows: "does nothing, to show a run"})
+	if site.shop {
+		list = append(list, ofShop(hook)...)
+	}
 	known := list[:0]
 	for _, j := range list {
 		if _, ok := registry.Lookup(j.jobType); ok {
@@ -60,6 +46,28 @@ func Jobs(site Site, registry *jobs.Registry, hook string) []Job {
 		}
 	}
 	return known
+}
+
+// ofShop are the jobs that show everything else once.
+func ofShop(hook string) []Job {
+	return []Job{
+		{jobType: "mail.send", payload: map[string]any{
+			"to": "reader@demo.example", "subject": "Welcome to Harbour Notes", "body": "<p>Hello! This mail stays " +
+				"in the demo's folder.</p>"}, shows: "writes a mail into mails/"},
+		{jobType: "sitemap.indexnow", shows: "tells search engines; here it is off, and says so"},
+		{jobType: "analytics.process", shows: "adds up a week of an access log"},
+		{jobType: "content.publish", payload: map[string]any{"model": "posts", "postId": 1},
+			shows: "publishes a post, renews what shows it"},
+		{jobType: "cache.clear", payload: map[string]any{"tags": []string{"menu"}},
+			shows: "clears a part of the CMS's cache"},
+		{jobType: "cache.clearExpired", shows: "removes what the cache no longer needs"},
+		{jobType: "logs.cleanup", payload: map[string]any{"dryRun": true}, shows: "says which old logs would go"},
+		{jobType: "webhook.deliver", payload: map[string]any{"url": hook, "event": "demo.hello",
+			"data": map[string]any{"hello": "world"}}, shows: "tells another program (a port of this demo)"},
+		{jobType: "notification.send", payload: map[string]any{"title": "Hello from the demo",
+			"message": "Everything runs."}, shows: "tells the administrators"},
+		{jobType: "backup.generate", shows: "backs everything up, verifies it by a restore"},
+		{jobType: "cmsjobs.probe", payload: map[string]any{"sleep": "50ms"}, shows: "does nothing, to show a run"}}
 }
 
 // InsertAsCMS enqueues as the CMS's own PHP does: a plain INSERT of a flat

@@ -1,41 +1,49 @@
 package demo
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/cmsjobs/cmsjobs/config"
 )
 
-// Load is the configuration of the sample site, which is named as any site is:
-// by its folder. What the user's own configuration says does not count here;
-// more are the command line's own flags.
+// ConfigFile names the sites of the demo.
+func (d Site) ConfigFile() string { return filepath.Join(cmp.Or(d.root, d.Dir), "sites.yaml") }
+
+// Configure writes the configuration file of the demo's sites.
+func Configure(all ...Site) error {
+	var text strings.Builder
+	text.WriteString("# The demo's sites; it writes this file each time. See: cmsjobs config example\nsites:\n")
+	for _, d := range all {
+		fmt.Fprintf(&text, "  %s: {cms: {dir: %q}}\n", d.Name, d.Dir)
+	}
+	if err := os.WriteFile(all[0].ConfigFile(), []byte(text.String()), 0o600); err != nil {
+		return fmt.Errorf("writing the demo's configuration: %w", err)
+	}
+	return nil
+}
+
+// Load is the configuration of a sample site, or with an empty name what the sites
+// share. What the user's own configuration says does not count here; more are the command
+// line's own flags.
 func (d Site) Load(more ...config.Flag) (*config.Loaded, error) {
-	flags := []config.Flag{
-		{Path: "cms.dir", Value: d.Dir, Name: "the demo"},
-		{Path: "mail.driver", Value: "files", Name: "the demo"},
-		{Path: "mail.dir", Value: filepath.Join(d.Dir, "mails"), Name: "the demo"},
-		{Path: "queue.poll", Value: "200ms", Name: "the demo"},
-		{Path: "queue.concurrency", Value: "2", Name: "the demo"},
-		{Path: "queue.export_dir", Value: filepath.Join(d.Dir, "storage", "app"), Name: "the demo"},
-		{Path: "log.level", Value: "warn", Name: "the demo"},
-		{Path: "http.admin_user", Value: "admin", Name: "the demo"},
-		{Path: "http.admin_password", Value: "demo", Name: "the demo"},
-		{Path: "http.listen", Value: freePort(), Name: "the demo"},
-		{Path: "webhook.allow_private", Value: "127.0.0.0/8", Name: "the demo"},
-		{Path: "webhook.allow_http", Value: "true", Name: "the demo"},
-		{Path: "backup.free_space", Value: "64MiB", Name: "the demo"},
-		{Path: "backup.min_interval", Value: "0s", Name: "the demo"}, // each demo makes its backup, however soon
+	values := []string{
+		"queue.poll", "200ms", "queue.concurrency", "2", "log.level", "warn",
+		"http.admin_user", "admin", "http.admin_password", "demo",
+		"webhook.allow_private", "127.0.0.0/8", "webhook.allow_http", "true",
+		"backup.free_space", "64MiB", "backup.min_interval", "0s", // each demo makes its backup, however soon
 	}
-	empty := filepath.Join(d.Dir, "cmsjobs.yaml")
-	if _, err := os.Stat(empty); errors.Is(err, fs.ErrNotExist) {
-		if err := os.WriteFile(empty, []byte("# The demo's configuration; see: cmsjobs config example\n"),
-			0o600); err != nil {
-			return nil, fmt.Errorf("writing the demo's configuration: %w", err)
-		}
+	if d.Name != "" {
+		values = append(values, "cms.dir", d.Dir, "mail.driver", "files", "mail.keep_body", "true",
+			"mail.dir", filepath.Join(d.Dir, "mails"),
+			"queue.export_dir", filepath.Join(d.Dir, "storage", "app"))
 	}
-	return config.Load(config.Sources{File: empty, Flags: append(flags, more...)})
+	var flags []config.Flag
+	for i := 0; i < len(values); i += 2 {
+		flags = append(flags, config.Flag{Path: values[i], Value: values[i+1], Name: "the demo"})
+	}
+	return config.Load(config.Sources{File: d.ConfigFile(), Site: d.Name, Flags: append(flags, more...)})
 }

@@ -31,6 +31,7 @@ var pastWorkers = []string{"web1:812:1", "web1:812:1", "web2:640:1"}
 
 // past writes what was, run by run in the order of their ends.
 type past struct {
+	site   Site
 	r      *app.Services
 	at     time.Time // what the database's clock shows
 	now    time.Time
@@ -56,8 +57,8 @@ type pastRun struct {
 }
 
 // addPast writes the past of a site that has none.
-func addPast(ctx context.Context, r *app.Services, now time.Time) error {
-	p := &past{r: r, now: now, at: now, random: rand.New(rand.NewPCG(seed, 30))}
+func addPast(ctx context.Context, r *app.Services, site Site, now time.Time) error {
+	p := &past{site: site, r: r, now: now, at: now, random: rand.New(rand.NewPCG(seed, 30))}
 	var err error
 	if p.tables, err = tables.Open(ctx, r.DB, tables.Options{Registry: r.Registry, KeepData: 64 << 10,
 		DatabaseClock: func() time.Time { return p.at }}); err != nil {
@@ -162,8 +163,13 @@ func (p *past) writeRun(ctx context.Context, t tables.Transaction, x pastRun) er
 	if err := p.tables.InsertRuns(ctx, t.Own, []tables.Run{run}); err != nil || x.entry == "" {
 		return err
 	}
+	return p.tick(ctx, t, x, name)
+}
+
+// tick writes what the timetable did.
+func (p *past) tick(ctx context.Context, t tables.Transaction, x pastRun, name string) error {
 	_, err := p.tables.Exec(ctx, t.Own, "INSERT INTO cmsjobs_ticks (entry, tick, at, uuid, outcome, note) VALUES "+
-		"(?, ?, ?, ?, 'enqueued', '')", x.entry, x.tick.UnixMilli(), began.Add(-x.wait).UnixMilli(), name)
+		"(?, ?, ?, ?, 'enqueued', '')", x.entry, x.tick.UnixMilli(), x.ended.Add(-x.took-x.wait).UnixMilli(), name)
 	return err
 }
 
@@ -171,7 +177,11 @@ func (p *past) writeRun(ctx context.Context, t tables.Transaction, x pastRun) er
 func (p *past) fail(ctx context.Context, x pastRun) error {
 	p.at = x.ended.Add(-x.took - x.wait)
 	x.spec.MaxAttempts, x.spec.Queue = 1, p.queueOf(x.spec)
-	receipts, err := p.queue.Enqueue(ctx, x.spec)
+	given, err := p.r.Orders.Give(ctx, p.r.Registry, x.spec) // what the service makes can be retried, too
+	if err != nil {
+		return fmt.Errorf("ordering a job of the demo's past: %w", err)
+	}
+	receipts, err := p.queue.Enqueue(ctx, given...)
 	if err != nil {
 		return fmt.Errorf("enqueuing a job of the demo's past: %w", err)
 	}
@@ -189,7 +199,12 @@ func (p *past) fail(ctx context.Context, x pastRun) error {
 	if err != nil {
 		return err
 	}
-	return results[0]
+	if results[0] != nil || x.entry == "" {
+		return results[0]
+	}
+	return p.tables.InTx(ctx, "writing the demo's past", func(t tables.Transaction) error {
+		return p.tick(ctx, t, x, receipts[0].UUID)
+	})
 }
 
 // queueOf is the queue of a job.

@@ -24,12 +24,10 @@ import (
 const (
 	partialDay  = 12 // files could not be read
 	limitedDay  = 8  // IndexNow asked for less
-	downDay     = 6  // a receiver of webhooks was down for an afternoon
+	downDay     = 6  // the mail server was down for an afternoon
+	orderDay    = 4  // a receiver of webhooks was down
 	importedDay = 3  // pictures of a format that nobody can read
 )
-
-// siteURL is the address that the demo's site has.
-const siteURL = "https://demo.example"
 
 func (p *past) daysAgo(t time.Time) int { return int(p.now.Sub(t).Hours() / 24) }
 
@@ -43,6 +41,9 @@ func (p *past) usual(jobType string, tick time.Time) pastRun {
 	case backup.Generate.Name:
 		x.took = p.about(4200 * time.Millisecond)
 		x.result = p.backup(tick, ago, x.took)
+		if ago < p.site.fullDisk {
+			x.outcome, x.result, x.fault = jobs.Failed, nil, "destination local: no space left on device"
+		}
 	case cache.LogsCleanup.Name:
 		x.took = p.about(90 * time.Millisecond)
 		x.result = cache.Report{Files: int64(p.random.IntN(3)), Bytes: int64(p.random.IntN(400 << 10))}
@@ -58,7 +59,7 @@ func (p *past) usual(jobType string, tick time.Time) pastRun {
 // mapOf is a sitemap of that day: the site had fewer pages.
 func (p *past) mapOf(ago int) sitemap.Result {
 	urls := 412 - 2*ago
-	return sitemap.Result{Index: siteURL + "/sitemap.xml", Target: "public", URLs: urls, Files: 6,
+	return sitemap.Result{Index: p.site.url() + "/sitemap.xml", Target: "public", URLs: urls, Files: 6,
 		Bytes: int64(urls) * 190, DurationMS: p.about(300 * time.Millisecond).Milliseconds()}
 }
 
@@ -68,7 +69,7 @@ func (p *past) backup(tick time.Time, ago int, took time.Duration) catalog.Repor
 		Size:   int64(1800-12*ago) << 10,
 		Tables: 32, Rows: int64(5200 - 31*ago), Files: int64(96 - ago), FileBytes: int64(1400-9*ago) << 10,
 		Outcomes: []catalog.Outcome{{Destination: "local", Location: "storage/app/cmsjobs-backups"}}}
-	if ago == partialDay {
+	if p.site.shop && ago == partialDay {
 		b.Status, b.Files = manifest.Partial, b.Files-2
 		b.FilesError = "2 files could not be read: open public/storage/photos/harbour-3.jpg: permission denied"
 	}
@@ -80,9 +81,9 @@ func (p *past) backup(tick time.Time, ago int, took time.Duration) catalog.Repor
 func (p *past) ofEditors() (runs []pastRun) {
 	for ago := pastDays; ago >= 0; ago-- {
 		day := p.now.AddDate(0, 0, -ago).UTC().Truncate(24 * time.Hour)
-		busy := 1.0
+		busy := p.site.busy
 		if w := day.Weekday(); w == time.Saturday || w == time.Sunday {
-			busy = 0.4
+			busy *= 0.4
 		}
 		some := func(n int) int { return int(busy * float64(1+p.random.IntN(n))) }
 		for range some(3) {
@@ -114,7 +115,7 @@ func (p *past) published(at time.Time, ago int) []pastRun {
 	n := 1 + p.random.IntN(300)
 	tell := p.done(at.Add(7*time.Second), sitemap.IndexNow.New(sitemap.IndexNowPayload{}), 240*time.Millisecond,
 		sitemap.Submission{Mode: "bulk", Changed: 1 + p.random.IntN(4), Calls: 1, Status: 200 + 2*p.random.IntN(2),
-			Sitemap: siteURL + "/sitemap.xml"})
+			Sitemap: p.site.url() + "/sitemap.xml"})
 	told := []pastRun{tell}
 	if ago == limitedDay {
 		first := tell
@@ -125,13 +126,21 @@ func (p *past) published(at time.Time, ago int) []pastRun {
 	}
 	return append([]pastRun{
 		p.done(at, publish.Publish.New(publish.Payload{}), 60*time.Millisecond, publish.Result{Outcome: "published",
-			Model: "posts", ID: fmt.Sprint(n), URL: fmt.Sprintf("%s/blog/post-%d", siteURL, n)}),
+			Model: "posts", ID: fmt.Sprint(n), URL: fmt.Sprintf("%s/blog/post-%d", p.site.url(), n)}),
 		p.done(at.Add(6*time.Second), sitemap.Generate.New(sitemap.GeneratePayload{}), 320*time.Millisecond,
 			p.mapOf(ago)),
 	}, told...)
 }
 
-// faults are the failures: of a receiver that was down, of pictures, of an address.
+// goneReader is an address that mails cannot reach.
+const goneReader = "old@customer.example"
+
+// downReceiver is where webhooks went that failed. It is on this machine, so that a job
+// that is retried leaves it as little as the others do.
+const downReceiver = "http://127.0.0.1:9/hooks/orders"
+
+// faults are the failures of the shop: a mail server and a receiver that were down,
+// pictures, an address. The mails can be sent now.
 func (p *past) faults() (runs []pastRun) {
 	add := func(ago, n int, spec jobs.Spec, data any, took time.Duration, faults ...string) {
 		day := p.now.AddDate(0, 0, -ago).UTC().Truncate(24 * time.Hour)
@@ -142,17 +151,22 @@ func (p *past) faults() (runs []pastRun) {
 			runs = append(runs, x)
 		}
 	}
-	add(downDay, 9, webhook.Deliver.New(webhook.DeliverPayload{}), map[string]any{
-		"url": "https://erp.demo.example/hooks/orders", "event": "order.created",
-		"data": map[string]any{"order": 1039}},
-		5*time.Second,
-		"the receiver https://erp.demo.example/hooks/orders answered 503 Service Unavailable")
+	to := func(address, subject string) map[string]any {
+		return map[string]any{"to": address, "subject": subject, "body": "<p>It is on its way.</p>"}
+	}
+	if !p.site.shop {
+		return nil
+	}
+	add(downDay, 9, mail.Send.New(mail.SendPayload{}), to("reader@demo.example", "Your order 1039"), 5*time.Second,
+		"mail.demo.example:587 answered 421 4.3.2 service not available, try again later")
 	add(importedDay, 4, media.ProcessImage.New(media.ProcessImagePayload{}), map[string]any{"mediaFileId": 71,
 		"filePath": "photos/scan-71.psd", "mimeType": "image/vnd.adobe.photoshop"}, 40*time.Millisecond,
 		"photos/scan-71.psd cannot be read as a picture: unknown format")
-	add(1, 3, mail.Send.New(mail.SendPayload{}), map[string]any{"to": "old@customer.example",
-		"subject": "Your order 1039", "body": "<p>It is on its way.</p>"}, 700*time.Millisecond,
-		"mail.demo.example refused old@customer.example: 550 5.1.1 mailbox does not exist")
+	add(orderDay, 5, webhook.Deliver.New(webhook.DeliverPayload{}), map[string]any{"url": downReceiver,
+		"event": "order.created", "data": map[string]any{"order": 1039}}, 5*time.Second,
+		"the receiver "+downReceiver+" answered 503 Service Unavailable")
+	add(1, 3, mail.Send.New(mail.SendPayload{}), to(goneReader, "Your order 1040"), 700*time.Millisecond,
+		"mail.demo.example refused "+goneReader+": 550 5.1.1 mailbox does not exist")
 	return runs
 }
 

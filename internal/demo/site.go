@@ -23,17 +23,37 @@ import (
 // seed makes every demo the same.
 const seed = 20240101
 
-// Site is the sample site: how much of everything it has.
+// Site is a sample site: how much of everything it has.
 type Site struct {
+	Name                           string // in the configuration and in addresses
 	Dir                            string
 	DSN                            string // of a MySQL that holds the CMS; "" is SQLite in the folder
+	root                           string // the folder of the demo, where it is not Dir
+	title, host                    string
 	pages, posts, categories, tags int
 	photos                         int
+	visits                         int     // in its access log
+	busy                           float64 // how much people do there, beside the news site
+	shop                           bool    // it has a shop written in PHP, with failures
+	fullDisk                       int     // for so many nights there was no space for a backup
 }
 
+// NewSite is the sample site below dir, a news site with a shop.
 func NewSite(dir string) Site {
-	return Site{Dir: dir, pages: 40, posts: 300, categories: 12, tags: 60, photos: 6}
+	return Site{Name: "news", Dir: dir, title: "Harbour Notes", host: "demo.example", pages: 40, posts: 300,
+		categories: 12, tags: 60, photos: 6, visits: 4000, busy: 1, shop: true}
 }
+
+// Club is the small second site of a demo, in a folder inside the first one's. Nobody has
+// noticed that its backups fail.
+func (d Site) Club() Site {
+	return Site{Name: "club", Dir: filepath.Join(d.Dir, "club"), root: d.Dir, title: "Rowing Club",
+		host:  "club.demo.example",
+		pages: 8, posts: 40, categories: 4, tags: 10, photos: 2, visits: 500, busy: 0.35, fullDisk: 5}
+}
+
+// url is the address of the site.
+func (d Site) url() string { return "https://" + d.host }
 
 func (d Site) database() string { return filepath.Join(d.Dir, "database", "database.sqlite") }
 
@@ -44,11 +64,17 @@ func (d Site) Exists() bool {
 }
 
 // Make builds the whole site: folders, .env, tables, content, photos. A folder
-// that holds something else is left alone.
-func (d Site) Make(ctx context.Context, now time.Time) error {
+// that holds something else is left alone, and nothing is left of a site that could not be
+// made.
+func (d Site) Make(ctx context.Context, now time.Time) (err error) {
 	if entries, err := os.ReadDir(d.Dir); err == nil && len(entries) > 0 {
 		return app.Usagef("the folder %s holds something else: name an empty one with --dir", d.Dir)
 	}
+	defer func() { // half a site would be taken for one
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(d.Dir))
+		}
+	}()
 	for _, folder := range []string{"database", "public/storage/photos", "storage/logs", "storage/app",
 		"storage/framework/cache/data", "storage/framework/views", "bootstrap/cache", "mails"} {
 		if err := os.MkdirAll(filepath.Join(d.Dir, filepath.FromSlash(folder)), 0o755); err != nil {
@@ -82,13 +108,13 @@ func (d Site) env() string {
 			u.Hostname(), cmp.Or(u.Port(), "3306"),
 			strings.TrimPrefix(u.Path, "/"), u.User.Username(), password)
 	}
-	return `APP_NAME="Harbour Notes"
+	return `APP_NAME="` + d.title + `"
 APP_ENV=local
-APP_URL=https://demo.example
+APP_URL=` + d.url() + `
 ` + database + `
 CACHE_STORE=file
 QUEUE_CONNECTION=database
-MAIL_FROM_ADDRESS=editor@demo.example
+MAIL_FROM_ADDRESS=editor@` + d.host + `
 MAIL_FROM_NAME="${APP_NAME}"
 `
 }
@@ -110,7 +136,8 @@ func (d Site) fill(ctx context.Context, db *sqlx.DB, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	w := &writer{ctx: ctx, tx: tx, now: now.UTC(), random: rand.New(rand.NewPCG(seed, 1)), used: map[string]bool{}}
+	w := &writer{site: d, ctx: ctx, tx: tx, now: now.UTC(), random: rand.New(rand.NewPCG(seed, 1)),
+		used: map[string]bool{}}
 	w.settings()
 	w.pages(d.pages)
 	w.categories(d.categories)
@@ -123,65 +150,9 @@ func (d Site) fill(ctx context.Context, db *sqlx.DB, now time.Time) error {
 	return tx.Commit()
 }
 
-// spell writes one of the demo's statements as MySQL wants it.
-func spell(d database.Dialect, statement string) string {
-	if d.Name != database.MySQL {
-		return statement
-	}
-	return strings.NewReplacer("INTEGER PRIMARY KEY", "BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY",
-		" TIMESTAMP", " TIMESTAMP NULL",
-		" TEXT", " LONGTEXT", `"`, "`", `\`, `\\`).Replace(statement)
-}
-
-// demoTables are the CMS's tables, as far as the jobs read them.
-var demoTables = []string{
-	`CREATE TABLE settings (id INTEGER PRIMARY KEY, "key" VARCHAR(255) NOT NULL UNIQUE, value TEXT, created_at
-		TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE pages (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, content TEXT, user_id BIGINT, image
-		VARCHAR(255), template VARCHAR(60), description VARCHAR(400), status VARCHAR(60) NOT NULL DEFAULT 'published',
-		created_at TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE posts (id INTEGER PRIMARY KEY, name VARCHAR(255) NOT NULL, description TEXT, content TEXT, status
-		VARCHAR(60) NOT NULL DEFAULT 'published', author_id BIGINT, author_type VARCHAR(255), is_featured TINYINT NOT
-		NULL DEFAULT 0, image VARCHAR(255), views INT NOT NULL DEFAULT 0, format_type VARCHAR(30), created_at
-		TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE categories (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, parent_id BIGINT NOT NULL DEFAULT 0,
-		description TEXT, status VARCHAR(60) NOT NULL DEFAULT 'published', "order" INT NOT NULL DEFAULT 0, is_featured
-		TINYINT NOT NULL DEFAULT 0, is_default TINYINT NOT NULL DEFAULT 0, created_at TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE tags (id INTEGER PRIMARY KEY, name VARCHAR(120) NOT NULL, description TEXT, status VARCHAR(60) NOT
-		NULL DEFAULT 'published', created_at TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE post_categories (category_id BIGINT NOT NULL, post_id BIGINT NOT NULL)`,
-	`CREATE TABLE post_tags (tag_id BIGINT NOT NULL, post_id BIGINT NOT NULL)`,
-	`CREATE TABLE slugs (id INTEGER PRIMARY KEY, "key" VARCHAR(255) NOT NULL, reference_id BIGINT NOT NULL,
-		reference_type VARCHAR(255) NOT NULL, prefix VARCHAR(120) DEFAULT '', created_at TIMESTAMP, updated_at
-		TIMESTAMP)`,
-	`CREATE INDEX slugs_reference_index ON slugs (reference_id, reference_type)`,
-	`CREATE TABLE media_files (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL DEFAULT 1, name VARCHAR(255) NOT NULL,
-		alt VARCHAR(255), folder_id BIGINT NOT NULL DEFAULT 0, mime_type VARCHAR(120) NOT NULL, size INT NOT NULL, url
-		VARCHAR(255) NOT NULL, options TEXT, created_at TIMESTAMP, updated_at TIMESTAMP, deleted_at TIMESTAMP,
-		visibility VARCHAR(255) NOT NULL DEFAULT 'public')`,
-	`CREATE TABLE media_folders (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL, name VARCHAR(255), color
-		VARCHAR(255), slug VARCHAR(255), parent_id BIGINT NOT NULL DEFAULT 0, created_at TIMESTAMP, updated_at
-		TIMESTAMP, deleted_at TIMESTAMP)`,
-	`CREATE TABLE users (id INTEGER PRIMARY KEY, email VARCHAR(255) NOT NULL UNIQUE, first_name VARCHAR(120), last_name
-		VARCHAR(120), username VARCHAR(60) UNIQUE, super_user TINYINT NOT NULL DEFAULT 0, created_at TIMESTAMP,
-		updated_at TIMESTAMP)`,
-	`CREATE TABLE cache ("key" VARCHAR(255) PRIMARY KEY, value TEXT NOT NULL, expiration BIGINT NOT NULL)`,
-	`CREATE TABLE cache_locks ("key" VARCHAR(255) PRIMARY KEY, owner VARCHAR(255) NOT NULL,
-		expiration BIGINT NOT NULL)`,
-	`CREATE TABLE audit_histories (id INTEGER PRIMARY KEY, user_id BIGINT NOT NULL, module VARCHAR(60) NOT NULL,
-		request TEXT, action VARCHAR(120) NOT NULL, user_agent TEXT, ip_address VARCHAR(45), reference_id BIGINT NOT
-		NULL, reference_name VARCHAR(255) NOT NULL, type VARCHAR(20) NOT NULL, created_at TIMESTAMP, updated_at
-		TIMESTAMP)`,
-	`CREATE TABLE admin_notifications (id INTEGER PRIMARY KEY, title VARCHAR(255) NOT NULL, action_label VARCHAR(255),
-		action_url VARCHAR(255), description VARCHAR(400), read_at TIMESTAMP, permission VARCHAR(255), created_at
-		TIMESTAMP, updated_at TIMESTAMP)`,
-	`CREATE TABLE job_batches (id VARCHAR(191) PRIMARY KEY, name VARCHAR(255) NOT NULL, total_jobs INTEGER NOT NULL,
-		pending_jobs INTEGER NOT NULL, failed_jobs INTEGER NOT NULL, failed_job_ids TEXT NOT NULL, options TEXT,
-		cancelled_at INTEGER, created_at INTEGER NOT NULL, finished_at INTEGER)`,
-}
-
 // writer writes content; its first error stays.
 type writer struct {
+	site   Site
 	ctx    context.Context
 	tx     *sqlx.Tx
 	now    time.Time
@@ -209,14 +180,14 @@ func (w *writer) ago(days int) string {
 }
 
 func (w *writer) settings() {
-	for key, value := range map[string]string{"theme": "harbour", "site_title": "Harbour Notes", "time_zone": "UTC",
-		"admin_email":                       `["editor@demo.example"]`,
+	for key, value := range map[string]string{"theme": "harbour", "site_title": w.site.title, "time_zone": "UTC",
+		"admin_email":                       `["editor@` + w.site.host + `"]`,
 		"permalink-botble-blog-models-post": "blog", "permalink-botble-blog-models-tag": "tag", "show_on_front": "1",
 		"sitemap_items_per_page": "1000"} {
 		w.insert(`INSERT INTO settings ("key", value) VALUES (?, ?)`, key, value)
 	}
-	w.insert(`INSERT INTO users (email, first_name, last_name, username, super_user) VALUES ('editor@demo.example',
-		'Ada', 'Harbour', 'editor', 1)`)
+	w.insert(`INSERT INTO users (email, first_name, last_name, username, super_user) VALUES (?, 'Ada',
+		'Harbour', 'editor', 1)`, "editor@"+w.site.host)
 }
 
 func (w *writer) slug(name, class, prefix string, id int64) {
@@ -277,8 +248,8 @@ func (w *writer) posts(n int, photos []demoPhoto) {
 			created_at, updated_at) VALUES (?, ?, ?, ?, 1, 'Botble\ACL\Models\User', ?, ?, ?, ?)`,
 			name, w.sentence(), w.text(6), w.status(i), image, w.random.IntN(5000), created, created)
 		w.slug(name, `Botble\Blog\Models\Post`, "blog", id)
-		w.insert(`INSERT INTO post_categories (category_id, post_id) VALUES (?, ?)`, 1+w.random.IntN(12), id)
-		w.insert(`INSERT INTO post_tags (tag_id, post_id) VALUES (?, ?)`, 1+w.random.IntN(60), id)
+		w.insert(`INSERT INTO post_categories (category_id, post_id) VALUES (?, ?)`, 1+w.random.IntN(w.site.categories), id)
+		w.insert(`INSERT INTO post_tags (tag_id, post_id) VALUES (?, ?)`, 1+w.random.IntN(w.site.tags), id)
 	}
 }
 

@@ -25,7 +25,7 @@ const (
 	password = "demonstration"
 )
 
-// Site is the demo, running.
+// Site is the first site of the demo, running.
 type Site struct {
 	Base   string // of its addresses
 	Temp   string // a folder that goes with the site
@@ -59,7 +59,7 @@ func Start(ctx context.Context) (_ *Site, err error) {
 	if err := listener.Close(); err != nil {
 		return nil, err
 	}
-	s.Base = "http://" + address
+	s.Base = "http://" + address + "/sites/news"
 	s.demo = exec.CommandContext(ctx, s.binary, "--set", "http.listen="+address, "--set",
 		"http.admin_password="+password, "demo", "--dir", s.dir)
 	if err := s.demo.Start(); err != nil {

@@ -3,6 +3,7 @@ package jobs
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"math"
@@ -37,6 +38,7 @@ type jobPageData struct {
 	RunMS        int64 // of all attempts
 	Copies       []copyText
 	Known        bool // its type can run here
+	Editable     bool // the caller may make another one with another payload
 	Active       bool // it waits or runs
 }
 
@@ -62,7 +64,7 @@ func (h handlers) jobPage(req *web.Request) error {
 		return err
 	}
 	ctx := req.Ctx()
-	v := jobPageData{Job: req.View().Job(r), Known: req.Known(r.Type)}
+	v := jobPageData{Job: req.View().Job(r), Known: req.Known(r.Type), Editable: mayEdit(req, r) == nil}
 	v.Result = summary.Of(req.Printer(), req.Registry(), v.Job.Type, v.Job.Result)
 	v.Active = r.Status == jobs.StatusQueued || r.Status == jobs.StatusProcessing
 	snapshot, err := h.snapshot(req, r)
@@ -249,11 +251,24 @@ func (h handlers) editPage(req *web.Request) error {
 	if err != nil {
 		return err
 	}
-	if !req.Known(r.Type) || r.Foreign {
-		return web.Refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", redact.Clip(r.Type, 80))
+	if err := mayEdit(req, r); err != nil {
+		return err
 	}
 	v := req.View().Job(r)
 	return req.Show(web.PageView{Name: "edit", Data: editPageData{Job: v, Text: web.Pretty(v.Payload)}, Ready: true})
+}
+
+// mayEdit refuses a job of a type that the caller may not enqueue, whatever its payload:
+// the service alone makes some.
+func mayEdit(req *web.Request, r jobs.Record) error {
+	if !req.Known(r.Type) || r.Foreign {
+		return web.Refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", redact.Clip(r.Type, 80))
+	}
+	err := req.MayEnqueue(r.Type, json.RawMessage("{}"))
+	if p := (*web.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusForbidden {
+		return err
+	}
+	return nil
 }
 
 func (h handlers) runEdited(req *web.Request) error {
