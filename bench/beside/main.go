@@ -9,6 +9,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
 )
@@ -31,7 +32,7 @@ func main() {
 		if !strings.Contains(*only, s.name) {
 			continue
 		}
-		head, err := page.Begin(ctx, *path)
+		head, err := page.Begin(ctx, time.Now(), *path)
 		var table string
 		if err == nil {
 			table, err = s.make(ctx, peers)

@@ -27,7 +27,7 @@ func main() {
 	flag.DurationVar(&b.idle, "idle", 20*time.Second, "length of a measurement of what nothing costs")
 	flag.StringVar(&b.only, "only", "", "only scenes whose name holds this")
 	flag.Parse()
-	head, err := page.Begin(ctx, *path)
+	head, err := page.Begin(ctx, time.Now(), *path)
 	var text string
 	if err == nil {
 		text, err = b.run(ctx, head)

@@ -8,6 +8,7 @@ import (
 	"os/signal"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
 	"github.com/cmsjobs/cmsjobs/bench/servers"
@@ -70,7 +71,7 @@ func numbers(list string) (all []int) {
 }
 
 func (o *options) run(ctx context.Context, path string) error {
-	head, err := page.Begin(ctx, path)
+	head, err := page.Begin(ctx, time.Now(), path)
 	if err != nil {
 		return err
 	}

@@ -22,7 +22,7 @@ func main() {
 	flag.IntVar(&b.mails, "mails", 1000, "mails of a measurement")
 	flag.IntVar(&b.rounds, "rounds", 3, "rounds; the median counts")
 	flag.Parse()
-	head, err := page.Begin(ctx, *path)
+	head, err := page.Begin(ctx, time.Now(), *path)
 	var text string
 	if err == nil {
 		text, err = b.run(ctx, head)

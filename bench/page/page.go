@@ -55,13 +55,13 @@ const (
 // Begin says for a report when and where it is measured, and how busy the machine is
 // before. What is written to a page (path is not empty) is measured on a quiet machine
 // only: Begin waits for that, and gives up after ten minutes.
-func Begin(ctx context.Context, path string) (string, error) {
+func Begin(ctx context.Context, now time.Time, path string) (string, error) {
 	if path != "" {
 		if err := awaitQuiet(ctx, load, time.After(patience)); err != nil {
 			return "", err
 		}
 	}
-	return time.Now().Format(time.DateOnly) + ", " + Machine() + " at the start", nil
+	return now.Format(time.DateOnly) + ", " + Machine() + " at the start", nil
 }
 
 func awaitQuiet(ctx context.Context, load func() (float64, error), end <-chan time.Time) error {

@@ -35,7 +35,7 @@ func main() {
 	}
 	var text string
 	var err error
-	if b.head, err = page.Begin(ctx, *path); err == nil {
+	if b.head, err = page.Begin(ctx, time.Now(), *path); err == nil {
 		text, err = b.profiled(ctx)
 	}
 	stop()

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
 	"github.com/cmsjobs/cmsjobs/bench/servers"
@@ -29,7 +30,7 @@ func main() {
 		*path = ""
 	}
 	var err error
-	if b.head, err = page.Begin(ctx, *path); err == nil {
+	if b.head, err = page.Begin(ctx, time.Now(), *path); err == nil {
 		err = b.run(ctx)
 	}
 	stop()

@@ -74,7 +74,7 @@ type program struct {
 }
 
 func (b bench) run(ctx context.Context, path string) (string, error) {
-	head, err := page.Begin(ctx, path)
+	head, err := page.Begin(ctx, time.Now(), path)
 	if err != nil {
 		return "", err
 	}

@@ -19,7 +19,7 @@ func main() {
 	rows := flag.Int("rows", 1_000_000, "the deepest queue that is measured")
 	calls := flag.Int("calls", 3000, "claims a measurement")
 	flag.Parse()
-	head, err := page.Begin(ctx, *path)
+	head, err := page.Begin(ctx, time.Now(), *path)
 	var text string
 	if err == nil {
 		text, err = report(ctx, head, *rows, *calls)
