@@ -30,7 +30,8 @@ type picture struct {
 var pages = map[string]picture{
 	"overview": {path: "/admin"}, "jobs": {path: "/admin/jobs"}, "failed": {path: "/admin/failed"},
 	"schedules": {path: "/admin/schedules"}, "php-jobs": {path: "/admin/jobs", row: "App\\Jobs"},
-	"backups": {path: "/admin/backups"}, "analytics": {path: "/admin/analytics?range=7"}, "api-docs": {path: "/api/docs"},
+	"backups": {path: "/admin/backups"}, "analytics": {path: "/admin/analytics?range=7"},
+	"api-docs":   {path: "/api/docs"},
 	"filter":     {path: "/admin/jobs", typed: "#q=ty"},
 	"job":        {path: "/admin/jobs/%s", job: "--type=mail.send --status=failed"},
 	"explain":    {path: "/admin/jobs/%s", job: "--status=queued"},

@@ -50,7 +50,8 @@ func terminals(ctx context.Context, site *demosite.Site, wanted func(name string
 		page := `<!doctype html><title>terminal</title><style>body{margin:0;background:#10151c}pre{display:inline-block;` +
 			`margin:0;padding:20px;color:#d5dde8;font:15px/1.45 monospace;max-width:1240px;white-space:pre-wrap}` +
 			`b{color:#7fc79a}</style><pre id="t">` + strings.TrimSpace(text.String()) + `</pre>`
-		if err := chromedp.Do(ctx, chromedp.Navigate("data:text/html;charset=utf-8,"+url.PathEscape(page))); err != nil {
+		address := "data:text/html;charset=utf-8," + url.PathEscape(page)
+		if err := chromedp.Do(ctx, chromedp.Navigate(address)); err != nil {
 			return err
 		}
 		picture, err := chromedp.Run(ctx, chromedp.Screenshot("#t"))

@@ -64,7 +64,7 @@ func measure(ctx context.Context, runs int, screen string) error {
 		for _, p := range pages {
 			r, err := middle(runs, func() (report, error) {
 				r, err := look(ctx, site.Base+p.path, screen, headers)
-				if err != nil && ctx.Err() == nil { // Chromium now and then records nothing: "please run Lighthouse again"
+				if err != nil && ctx.Err() == nil { // Chromium now and then records nothing: "please run … again"
 					r, err = look(ctx, site.Base+p.path, screen, headers)
 				}
 				return r, err

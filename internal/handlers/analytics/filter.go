@@ -123,8 +123,11 @@ func (h *Handler) filtered(ctx context.Context, q ReportQuery, before ReportQuer
 	}
 	r.Total = r.Total.rates(dimTotal)
 	r.Lists = listsOf(sums, q.Limit)
-	return h.DB.GetContext(ctx, &r.Deleted, h.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_analytics_days WHERE day BETWEEN "+
-		"? AND ? AND version < 0"), q.Since, q.Until)
+	deleted := h.DB.Rebind("SELECT COUNT(*) FROM cmsjobs_analytics_days WHERE day BETWEEN ? AND ? AND version < 0")
+	if err := h.DB.GetContext(ctx, &r.Deleted, deleted, q.Since, q.Until); err != nil {
+		return fmt.Errorf("counting the days without single views: %w", err)
+	}
+	return nil
 }
 
 // selected counts the selected visits of each day; seen views were read before.

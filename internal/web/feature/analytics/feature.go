@@ -26,7 +26,8 @@ func routes(h handlers) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/v1/analytics", Name: "analytics.report",
 			Summary: "Views and visitors by day and dimension.",
-			Scope:   access.Read, Query: []string{"since", "until", "site", "limit", "dimension", "name"}, Answer: AnalyticsReport{},
+			Scope:   access.Read, Query: []string{"since", "until", "site", "limit", "dimension", "name"},
+			Answer: AnalyticsReport{},
 			Needs:  "analytics",
 			Handle: h.analytics},
 		web.PageRoute("/admin/analytics", "pages.analytics", "Analytics.", access.Read, h.analyticsPage),

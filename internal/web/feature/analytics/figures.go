@@ -37,7 +37,7 @@ func valueOf(figure string, t AnalyticsTotal) (number float64, text string) {
 }
 
 // tiles compare each figure with the days before.
-func tiles(v analyticsPageData, lang locale.Printer, report AnalyticsReport) (all []analyticsTile) {
+func tiles(lang locale.Printer, report AnalyticsReport) (all []analyticsTile) {
 	for _, figure := range figures {
 		now, text := valueOf(figure, report.Total)
 		before, past := valueOf(figure, report.Previous)

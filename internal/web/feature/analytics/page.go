@@ -170,7 +170,7 @@ func (h handlers) analyticsPage(r *web.Request) error {
 // fill puts a report on the page.
 func (v *analyticsPageData) fill(lang locale.Printer, report AnalyticsReport) {
 	v.Total, v.Current, v.Deleted = report.Total, report.Current, report.Deleted
-	v.Tiles = tiles(*v, lang, report)
+	v.Tiles = tiles(lang, report)
 	if v.Dimension != "" {
 		v.Share = fmt.Sprintf("%.1f %%", percent(report.Total.Visits, report.All.Visits))
 	}
