@@ -29,7 +29,7 @@ func temporaries(t *testing.T, s *site) (names []string) {
 			t.Fatal(err)
 		}
 	default:
-		found, err := filepath.Glob(filepath.Join(os.TempDir(), "cmsjobs-verify-*"))
+		found, err := filepath.Glob(filepath.Join(os.TempDir(), "cmsjobs-[vrd]*-*")) // verify, restore, dump
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -57,11 +57,16 @@ func (p *sqlitePlace) ready(ctx context.Context, _ *manifest.Manifest) ([]string
 }
 
 func (p *sqlitePlace) exchange(ctx context.Context) error {
-	return swap.SQLite(ctx, p.r.config.DSN, p.file, func(table string) bool { return p.q.replaces(p.r, table) },
+	err := swap.SQLite(ctx, p.r.config.DSN, p.file, func(table string) bool { return p.q.replaces(p.r, table) },
 		func(ctx context.Context, tx sqlx.ExecerContext) error {
 			_, err := tx.ExecContext(ctx, "CREATE TABLE "+p.e.detail.Set.Mark()+" (id INTEGER)")
 			return err
 		})
+	if err == nil { // else it is aborted
+		p.remove()
+		p.remove = nil
+	}
+	return err
 }
 
 func (p *sqlitePlace) abort() {
