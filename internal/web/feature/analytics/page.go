@@ -51,6 +51,8 @@ func (v analyticsPageData) Address(words ...string) string {
 	maps.DeleteFunc(q, func(_ string, values []string) bool { return values[0] == "" })
 	if q.Has("dimension") {
 		q.Set("name", q.Get("name")) // "" is a name: direct visits
+	} else {
+		q.Del("name")
 	}
 	return "/admin/analytics?" + q.Encode()
 }
