@@ -129,7 +129,7 @@ func TestTheDemosLargestCauseCanBeTried(t *testing.T) {
 	if i < 0 {
 		t.Fatal("no cause can be tried")
 	}
-	status, page, at := d.send("POST", buttons[i].action, buttons[i].values)
+	status, _, at := d.send("POST", buttons[i].action, buttons[i].values)
 	if status != http.StatusOK {
 		t.Fatalf("trying one job of the largest cause: %d", status)
 	}
