@@ -35,12 +35,15 @@ func TestAFilterIsTypedWithSuggestions(t *testing.T) {
 		b.keys("ArrowDown")
 		b.until(`document.querySelector("#q").getAttribute("aria-activedescendant") === "q-option-0"`)
 		b.keys("Enter")
-		b.until(`location.search === "?q=type%3Amail.send" && document.querySelectorAll(".tokens .tok").length === 1`)
+		b.until(`location.search === "?q=type%3Amail.send" && document.readyState === "complete" &&
+			document.querySelectorAll(".tokens .tok").length === 1`)
 		b.fill("#q", "status:fai")
 		b.until(`document.querySelectorAll("#q-list li").length === 1`)
 		b.keys("ArrowDown", "Enter")
-		b.until(`document.querySelectorAll(".tokens .tok").length === 2`)
+		b.until(`location.search.includes("status%3Afailed") && document.readyState === "complete" &&
+			document.querySelectorAll(".tokens .tok").length === 2`)
 		eval[bool](b, `document.querySelector("#q").focus(), document.querySelector("#q").click(), true`)
+		b.until(`document.querySelector("#q").getAttribute("aria-expanded") === "true"`) // its script runs
 		b.keys("Backspace")
 		b.until(`document.querySelectorAll(".tokens .tok").length === 1`)
 	}
