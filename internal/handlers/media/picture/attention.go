@@ -35,7 +35,8 @@ func attend(base source, h Header, tasks []task) error {
 			continue
 		}
 		if scores == nil {
-			img, err := smallUpright(base, h)
+			w, ht := contain(h.StoredWidth, h.StoredHeight, attentionSide, attentionSide)
+			img, err := drawUpright(base, h, w, ht)
 			if err != nil {
 				return err
 			}
@@ -47,20 +48,6 @@ func attend(base source, h Header, tasks []task) error {
 		tasks[i].box = stored(part, h.Orientation, width, height)
 	}
 	return nil
-}
-
-// smallUpright draws the whole picture as viewers see it, small.
-func smallUpright(base source, h Header) (*image.NRGBA, error) {
-	w, ht := contain(h.StoredWidth, h.StoredHeight, attentionSide, attentionSide)
-	r, err := base.draw(stored(rect{0, 0, h.StoredWidth, h.StoredHeight}, 1, h.StoredWidth, h.StoredHeight), w, ht)
-	if err != nil {
-		return nil, err
-	}
-	img := r.upright(h.Orientation).image()
-	if planes, ok := img.(*image.NYCbCrA); ok {
-		return studioNRGBA(planes), nil
-	}
-	return asNRGBA(img), nil
 }
 
 // attention is how much each column and row of a picture draws the eye.

@@ -122,27 +122,31 @@ func primaryItem(meta []byte) (uint32, error) {
 
 // associated are the numbers, from 1, of an item's properties in their order.
 func associated(properties []byte, item uint32) (numbers []int, err error) {
-	short := fmt.Errorf("%w: its list of properties ends early", ErrCorrupt)
 	err = boxes(properties, func(kind string, b []byte) bool {
 		if kind != "ipma" || len(b) < 8 {
 			return true
 		}
-		wideItem, wideNumber := b[0] > 0, b[3]&1 != 0
-		entries := binary.BigEndian.Uint32(b[4:])
+		idBytes, numberBytes := 2, 1
+		if b[0] > 0 { // the version
+			idBytes = 4
+		}
+		if b[3]&1 != 0 { // the flags
+			numberBytes = 2
+		}
+		essential := uint32(1) << (8*numberBytes - 1) // a bit above the number
 		r := reader{b[8:]}
-		for range min(entries, avifMost) {
-			id := r.number(wideItem, 4, 2)
-			for range r.number(false, 0, 1) {
-				n := r.number(wideNumber, 2, 1)
-				if id == item {
-					numbers = append(numbers, int(n&^(1<<map[bool]int{false: 7, true: 15}[wideNumber])))
+		for range min(binary.BigEndian.Uint32(b[4:]), avifMost) {
+			id := r.number(idBytes)
+			for range r.number(1) {
+				if n := r.number(numberBytes); id == item {
+					numbers = append(numbers, int(n&^essential))
 				}
 			}
 		}
 		return true
 	})
 	if err == nil && len(numbers) == 0 {
-		err = short
+		err = fmt.Errorf("%w: its picture has no properties", ErrCorrupt)
 	}
 	return numbers, err
 }
@@ -150,10 +154,7 @@ func associated(properties []byte, item uint32) (numbers []int, err error) {
 // reader takes numbers from bytes; behind their end all are 0.
 type reader struct{ rest []byte }
 
-func (r *reader) number(wide bool, wideBytes, bytes int) (n uint32) {
-	if wide {
-		bytes = wideBytes
-	}
+func (r *reader) number(bytes int) (n uint32) {
 	if len(r.rest) < bytes {
 		r.rest = nil
 		return 0

@@ -10,6 +10,8 @@ import (
 
 	"github.com/disintegration/imaging"
 	"github.com/gen2brain/jpegn"
+
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/resample"
 )
 
 // Watermark says how a mark is put onto pictures.
@@ -79,8 +81,12 @@ func wholeUpright(data []byte, h Header, bounded bool) (*image.NRGBA, error) {
 	if err != nil {
 		return nil, err
 	}
-	box := stored(rect{0, 0, h.StoredWidth, h.StoredHeight}, 1, h.StoredWidth, h.StoredHeight)
-	r, err := s.draw(box, h.StoredWidth, h.StoredHeight)
+	return drawUpright(s, h, h.StoredWidth, h.StoredHeight)
+}
+
+// drawUpright draws a whole picture as viewers see it; w and ht are before it is turned.
+func drawUpright(s source, h Header, w, ht int) (*image.NRGBA, error) {
+	r, err := s.draw(resample.Box{X1: float64(h.StoredWidth), Y1: float64(h.StoredHeight)}, w, ht)
 	if err != nil {
 		return nil, err
 	}
