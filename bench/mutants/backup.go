@@ -33,7 +33,7 @@ var guardsOfBackups = []guard{
 		promise: "P12",
 		name:    "the parts of a database are no files of the site",
 		file:    "internal/handlers/backup/catalog/files.go",
-		old:     "		if parts && isPart(e.Name) {\n",
+		old:     "		if parts && manifest.IsPart(e.Name) {\n",
 		without: "		if parts && e.Name == \"\" {\n",
 		in:      backup,
 		test:    "TestTheDatabaseIsInTheRepository",

@@ -104,5 +104,5 @@ func (r *run) hasParts() bool {
 
 // isPart knows the database's parts among the files of a repository.
 func (r *run) isPart(name string) bool {
-	return r.hasParts() && slices.ContainsFunc(partFolders, func(f string) bool { return strings.HasPrefix(name, f) })
+	return r.hasParts() && manifest.IsPart(name)
 }

@@ -212,14 +212,14 @@ func (h *Handler) need(ctx context.Context, destination string, e Estimate) (Est
 	}
 	const ofManifest = 200                      // bytes a file, at most
 	files := max(last.Bytes-e.DatabaseBytes, 0) // the database may be among them
-	all, err := h.List(ctx, destination)
+	all, _ := h.List(ctx, destination)          // without it the guess stands
 	for _, b := range all {
 		if b.Repository != nil && b.Repository.Backup == last.ID {
 			files = b.FileBytes
 		}
 	}
 	e.Archive = e.DatabaseBytes/3 + max(e.FileBytes-files, 0) + e.Files*ofManifest
-	return e, err
+	return e, nil
 }
 
 // forget deletes from the repository at a destination what no backup there names: those

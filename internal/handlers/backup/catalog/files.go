@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/backup/archive"
@@ -77,7 +76,7 @@ func (c *Catalog) visitRepository(ctx context.Context, b Stored, visit func(arch
 	r, record, err := c.recordOf(ctx, b)
 	if err == nil && b.PartsInRepository() {
 		err = r.Walk(ctx, record, func(e repository.Entry, content io.Reader) error {
-			if !isPart(e.Name) {
+			if !manifest.IsPart(e.Name) {
 				return nil
 			}
 			return visit(archive.Entry{Name: e.Name, Size: e.Size, Modified: record.Started, Private: true}, content)
@@ -93,11 +92,6 @@ func (c *Catalog) visitRepository(ctx context.Context, b Stored, visit func(arch
 		return fmt.Errorf("reading the files of %s: %w", b.ID, err)
 	}
 	return nil
-}
-
-// isPart knows the parts of a database by their folders.
-func isPart(name string) bool {
-	return strings.HasPrefix(name, manifest.DatabaseFolder) || strings.HasPrefix(name, manifest.RoutinesFolder)
 }
 
 // listSize is about how long one list of files becomes.
@@ -121,7 +115,7 @@ func (c *Catalog) visitFiles(ctx context.Context, r *repository.Repository, reco
 		return err
 	}
 	err := r.Walk(ctx, record, func(e repository.Entry, content io.Reader) error {
-		if parts && isPart(e.Name) {
+		if parts && manifest.IsPart(e.Name) {
 			return nil
 		}
 		if err := visit(archive.Entry{Name: manifest.FilesFolder + e.Name, Size: e.Size, Modified: e.Modified,

@@ -61,6 +61,11 @@ func DecodeEntry[T any](content io.Reader, into **T) error {
 	return nil
 }
 
+// IsPart knows the parts of a database among the entries by their folders.
+func IsPart(name string) bool {
+	return strings.HasPrefix(name, DatabaseFolder) || strings.HasPrefix(name, RoutinesFolder)
+}
+
 // PartOf reads part and table from an entry's name, which a streaming reader
 // has before the manifest.
 func PartOf(name string) (dump.Part, string) {

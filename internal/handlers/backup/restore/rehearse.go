@@ -73,7 +73,7 @@ func (r *Restorer) rehearse(ctx context.Context, q Request, plan *Plan, rows boo
 		return (rows || !writesRows(statement)) && l.wants(part, statement)
 	})
 	err = r.config.Catalog.Read(ctx, q.Backup, progress, func(e archive.Entry, content io.Reader) error {
-		if !strings.HasPrefix(e.Name, manifest.DatabaseFolder) && !strings.HasPrefix(e.Name, manifest.RoutinesFolder) {
+		if !manifest.IsPart(e.Name) {
 			return nil
 		}
 		data, err := manifest.ReadEntry(e, content)

@@ -29,8 +29,7 @@ func (w *writer) entry(ctx context.Context, e archive.Entry, content io.Reader) 
 		return manifest.DecodeEntry(content, &w.manifest)
 	case isFile && w.request.Files && w.request.wants(name):
 		return w.file(ctx, name, e.Size, e.Private, content)
-	case w.load != nil && (strings.HasPrefix(e.Name, manifest.DatabaseFolder) ||
-		strings.HasPrefix(e.Name, manifest.RoutinesFolder)):
+	case w.load != nil && manifest.IsPart(e.Name):
 		data, err := manifest.ReadEntry(e, content)
 		if err != nil {
 			return err

@@ -230,17 +230,16 @@ func (k *Keeper) SweepQuietly(ctx context.Context) {
 const copyFolder = "cmsjobs-restore-"
 
 // NewFolder names a new folder for a copy of an archive; path is where it is to be made.
-func (k *Keeper) NewFolder() (item Item, path string) {
-	item = Item{folderKind, folderPlace(k.CopyParent()), randomName(copyFolder)}
-	return item, filepath.Join(k.CopyParent(), item.Name)
-}
+func (k *Keeper) NewFolder() (item Item, path string) { return k.folder(copyFolder) }
 
 // dumpFolder begins the names of folders with dumps that repositories are to take.
 const dumpFolder = "cmsjobs-dump-"
 
 // NewDumpFolder names a new folder for a dump; path is where it is to be made.
-func (k *Keeper) NewDumpFolder() (item Item, path string) {
-	item = Item{folderKind, folderPlace(k.CopyParent()), randomName(dumpFolder)}
+func (k *Keeper) NewDumpFolder() (item Item, path string) { return k.folder(dumpFolder) }
+
+func (k *Keeper) folder(prefix string) (item Item, path string) {
+	item = Item{folderKind, folderPlace(k.CopyParent()), randomName(prefix)}
 	return item, filepath.Join(k.CopyParent(), item.Name)
 }
 

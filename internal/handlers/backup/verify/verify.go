@@ -205,7 +205,7 @@ func (r *reading) visit(e archive.Entry, content io.Reader) error {
 		return manifest.DecodeEntry(content, &r.header)
 	case e.Name == manifest.LastEntry:
 		return manifest.DecodeEntry(content, &r.manifest)
-	case strings.HasPrefix(e.Name, manifest.DatabaseFolder), strings.HasPrefix(e.Name, manifest.RoutinesFolder):
+	case manifest.IsPart(e.Name):
 		return r.piece(e, content)
 	case strings.HasPrefix(e.Name, manifest.FilesFolder):
 		sum := sha256.New()
