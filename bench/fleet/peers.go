@@ -36,10 +36,10 @@ type try struct {
 }
 
 // riverTries: how many goroutines a client has is also how many jobs it fetches at once.
-var riverTries = []int{8, 100, 2000}
+var riverTries = []int{500, 1000, 2000}
 
 // graphileTries: jobs at once, and the size of the local queue.
-var graphileTries = [][2]int{{8, 9}, {24, 25}, {24, 500}}
+var graphileTries = [][2]int{{24, 25}, {24, 100}, {24, 500}}
 
 // newPeers installs River and graphile-worker in dir; absent says which cannot be.
 func newPeers(ctx context.Context, s *servers.Server, dir string) (peers []*peer, absent []string, err error) {

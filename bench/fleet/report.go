@@ -11,15 +11,14 @@ import (
 // peersBest says how the peers are set up, and why no better way is known.
 const peersBest = `How the peers are set up, and why no better way is known:
 
-- **Laravel**: ` + "`queue:work --sleep=0 --stop-when-empty`" + ` on the same table, its own time of start taken off. It has
-  no other option that makes it faster: it claims one job at a time, by SKIP LOCKED, and opcache and JIT change nothing
-  ([PHP's own jobs](#phps-own-jobs)).
-- **River**: FetchCooldown 1 ms, the least that it accepts (its documentation: "Throughput is limited by this value"),
-  FetchPollInterval 10 ms, its own batches of completions (no option). MaxWorkers is also how many jobs it fetches at once: %s
-  are tried at each number of processes, and the best is in the table.
-- **graphile-worker**: completions in batches without a delay and a local queue, its two options for speed. Its own measurement has 24
-  jobs at once and a local queue of 500, and its documentation begins with one more than there are jobs at once: %s are
-  tried at each number of processes, and the best is in the table. It keeps no history.
+- **Laravel**: ` + "`queue:work --sleep=0 --stop-when-empty`" + ` on the same table, without what PHP needs to start. It has no option
+  that makes it faster: it claims one job at a time, and opcache and JIT change nothing ([PHP's own jobs](#phps-own-jobs)).
+- **River**: its own benchmark (cmd/river/riverbench) has FetchCooldown 2 ms, FetchPollInterval 20 ms and 2,000 workers, and says that
+  about 1,000 were best where its author tried. Here FetchCooldown is 1 ms, the least that it accepts, FetchPollInterval 10 ms, and MaxWorkers, which is also
+  how many jobs a client fetches at once, %s: each is tried at each number of processes, and the best is in the table. It ends jobs in batches without an option.
+- **graphile-worker**: its own measurement (perfTest/graphile.config.js) has 24 jobs at once, a local queue of 500, 10 ms between fetches that bring too
+  little, and batches of completions without a delay; its documentation begins with a local queue of one more than there are jobs at once. Jobs at once and
+  local queue here: %s, each tried at each number of processes, and the best is in the table. It keeps no history.
 - On PostgreSQL all tables, ours too, are vacuumed and analysed before each measurement.
 
 `

@@ -54,7 +54,7 @@ func (o *options) onServer(ctx context.Context, r *results, which server) error 
 }
 
 func (o *options) besideLaravel(ctx context.Context, r *results, t *site, n int) error {
-	f, err := t.laravel(ctx, n, max(o.jobs/12, 50*n))
+	f, err := t.laravel(ctx, n, max(o.jobs/12, 100*n))
 	if errors.Is(err, errAbsent) {
 		r.absent = append(r.absent, "Laravel's workers are "+err.Error())
 		return nil

@@ -81,10 +81,10 @@ func TestAimsOfTheFleetAreMetOrMissed(t *testing.T) {
 func TestTheReportSaysHowPeersWereSetUp(t *testing.T) {
 	o := &options{jobs: 100, processes: []int{1}, slots: []int{1}, prefetch: 16, short: true, peers: true}
 	r := filled("PostgreSQL", "River", 10, 30_000)
-	r.settings = append(r.settings, chosen{"River", 1, "MaxWorkers 100"})
+	r.settings = append(r.settings, chosen{"River", 1, "MaxWorkers 1000"})
 	r.absent = []string{"graphile-worker is not installed here"}
 	text := o.report("today", r)
-	for _, want := range []string{"Not measured: graphile-worker is not installed here", "30000 · 5+5 · MaxWorkers 100",
+	for _, want := range []string{"Not measured: graphile-worker is not installed here", "30000 · 5+5 · MaxWorkers 1000",
 		"A short run", "FetchCooldown"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the report lacks %q:\n%s", want, text)

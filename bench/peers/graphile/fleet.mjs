@@ -31,7 +31,7 @@ async function work(concurrency, size) {
   await begin;
   const before = process.cpuUsage();
   const runner = await run({ connectionString: dsn, logger, noHandleSignals: true, concurrency, maxPoolSize: Math.max(concurrency + 1, 10), taskList: { noop: async () => {} },
-    preset: { worker: { concurrentJobs: concurrency, completeJobBatchDelay: 0, failJobBatchDelay: 0, ...(size > 0 && { localQueue: { size } }) } } });
+    preset: { worker: { concurrentJobs: concurrency, completeJobBatchDelay: 0, failJobBatchDelay: 0, ...(size > 0 && { localQueue: { size, refetchDelay: { durationMs: 10 } } }) } } });
   await end;
   await runner.stop();
   const used = process.cpuUsage(before);
