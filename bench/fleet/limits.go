@@ -24,12 +24,15 @@ type contest struct {
 	queues string
 }
 
-// contests: "" are the queues of the command line. The jobs are plain INSERTs in the second
+// shipped is a worker as its settings are when nobody changes them.
+const shipped = "default as shipped"
+
+// contests are what is compared on each server. The jobs are plain INSERTs in the second
 // of two queues, as those of a CMS.
 func (o *options) contests() []contest {
 	return []contest{
 		{"1 slot, nothing ahead", 1, setup{1, 0}, o.queues},
-		{"default as shipped", 16, setup{1, o.prefetch}, o.queues},
+		{shipped, 16, setup{1, o.prefetch}, o.queues},
 		{"100 slots, 2,000 ahead", 200, setup{100, 2000}, "default"},
 	}
 }

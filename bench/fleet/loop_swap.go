@@ -50,8 +50,8 @@ func (b batch) deletion() string {
 }
 
 func (b batch) reservation() string {
-	return fmt.Sprintf("UPDATE jobs SET reserved_at = %d, attempts = attempts + 1 WHERE %s AND reserved_at IS NULL AND "+
-		"attempts = 0", reservedAt, b.which())
+	return fmt.Sprintf("UPDATE jobs SET reserved_at = %d, attempts = attempts + 1 WHERE %s AND reserved_at IS NULL "+
+		"AND attempts = 0", reservedAt, b.which())
 }
 
 // wait is how long a job waited, in ms.

@@ -11,14 +11,17 @@ import (
 // peersBest says how the peers are set up, and why no better way is known.
 const peersBest = `How the peers are set up, and why no better way is known:
 
-- **Laravel**: ` + "`queue:work --sleep=0 --stop-when-empty`" + ` on the same table, without what PHP needs to start. It has no option
-  that makes it faster: it claims one job at a time, and opcache and JIT change nothing ([PHP's own jobs](#phps-own-jobs)).
-- **River**: its own benchmark (cmd/river/riverbench) has FetchCooldown 2 ms, FetchPollInterval 20 ms and 2,000 workers, and says that
-  about 1,000 were best where its author tried. Here FetchCooldown is 1 ms, the least that it accepts, FetchPollInterval 10 ms, and MaxWorkers, which is also
-  how many jobs a client fetches at once, %s: each is tried at each number of processes, and the best is in the table. It ends jobs in batches without an option.
-- **graphile-worker**: its own measurement (perfTest/graphile.config.js) has 24 jobs at once, a local queue of 500, 10 ms between fetches that bring too
-  little, and batches of completions without a delay; its documentation begins with a local queue of one more than there are jobs at once. Jobs at once and
-  local queue here: %s, each tried at each number of processes, and the best is in the table. It keeps no history.
+- **Laravel**: ` + "`queue:work --sleep=0 --stop-when-empty`" + ` on the same table, without what PHP needs to start. It has no option that makes it faster: it
+  claims one job at a time, and opcache and JIT change nothing ([PHP's own jobs](#phps-own-jobs)).
+- **River**: its own benchmark (cmd/river/riverbench) has FetchCooldown 2 ms, FetchPollInterval 20 ms and 2,000
+  workers, and says that about 1,000 were best where its author tried. Here FetchCooldown is 1 ms, the least
+  that it accepts, FetchPollInterval 10 ms, and MaxWorkers, which is also how many jobs a client fetches at
+  once, %s: each is tried at each number of processes, and the best is in the table. It ends jobs in batches
+  without an option.
+- **graphile-worker**: its own measurement (perfTest/graphile.config.js) has 24 jobs at once, a local queue of
+  500, 10 ms between fetches that bring too little, and batches of completions without a delay; its
+  documentation begins with a local queue of one more than there are jobs at once. Jobs at once and local queue
+  here: %s, each tried at each number of processes, and the best is in the table. It keeps no history.
 - On PostgreSQL all tables, ours too, are vacuumed and analysed before each measurement.
 
 `
@@ -28,8 +31,8 @@ func (f figures) short() string { return fmt.Sprintf("%.0f · %.0f+%.0f", f.rate
 
 func (o *options) report(head string, r *results) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: `make bench-fleet`, %d jobs with one process, %d with 64, of one slot with nothing ahead a third.\n\n",
-		head, o.count(1), o.count(64))
+	fmt.Fprintf(&b, "%s: `make bench-fleet`, %d jobs with one process, %d with 64, of one slot with nothing ahead a "+
+		"third.\n\n", head, o.count(1), o.count(64))
 	if o.short {
 		b.WriteString("A short run: it shows that the measurement works, and its figures mean little.\n\n")
 	}
@@ -94,8 +97,8 @@ func (r *results) processes(b *strings.Builder, o *options, server string) {
 		}
 		rows = append(rows, row)
 	}
-	table(b, "Many processes, "+server, "jobs/s · processor time of server + clients, µs a job · of ours how many places 99 "+
-		"of 100 jobs are overtaken at most, of a peer how it was set up.", head, rows)
+	table(b, "Many processes, "+server, "jobs/s · processor time of server + clients, µs a job · of ours by how many "+
+		"places 99 of 100 jobs are overtaken at most, of a peer how it was set up.", head, rows)
 }
 
 func (r *results) cell(s *series, n int) string {
@@ -121,10 +124,11 @@ func (r *results) beside(b *strings.Builder, rounds int) {
 		lines = append(lines, []string{l.server, fmt.Sprint(l.rows), l.loop.short(), l.name, l.ours.short(),
 			fmt.Sprintf("%.2f", l.ours.rate/max(l.loop.rate, 1e-9))})
 	}
-	table(b, "Beside a bare loop", fmt.Sprintf("One process that does nothing but the statements that a job needs: the next "+
-		"rows are read by their key, 256 at once; in one transaction, on MariaDB and PostgreSQL one statement and on MySQL "+
-		"one packet, the rows before them are deleted under the condition that they are still its own, their lines of history "+
-		"are written, and the next are reserved. So many rows a transaction as ours at most ends together. In turns, the "+
-		"median of %d; jobs/s · processor time of server + client, µs a job.", rounds),
-		[]string{"server", "rows a transaction", "bare loop", "cmsjobs, 1 process", "cmsjobs", "cmsjobs : loop, jobs/s"}, lines)
+	table(b, "Beside a bare loop", fmt.Sprintf("One process that does nothing but the statements that a job needs: the "+
+		"next rows are read by their key, 256 at once; in one transaction, on MariaDB and PostgreSQL one statement and on "+
+		"MySQL one packet, the rows before them are deleted under the condition that they are still its own, their lines "+
+		"of history are written, and the next are reserved. It ends as many rows in a transaction as ours claims ahead, "+
+		"at most 200. In turns, the median of %d; jobs/s · processor time of server + client, µs a job.", rounds),
+		[]string{"server", "rows a transaction", "bare loop", "cmsjobs, 1 process", "cmsjobs",
+			"cmsjobs : loop, jobs/s"}, lines)
 }

@@ -81,9 +81,11 @@ func (r *results) aims() (all []page.Aim) {
 		}
 	}
 	for _, l := range r.limits {
-		if l.loop.rate > 0 {
-			all = append(all, page.Aim{What: fmt.Sprintf("%s, %s : bare loop, %s a transaction", l.server, l.name,
-				rows(l.rows)), Value: l.ours.rate / l.loop.rate, Limit: 0.8})
+		all = append(all, l.beside(l)...)
+		for _, single := range r.limits { // a loop that ends each job by itself
+			if l.name == shipped && single.server == l.server && single.rows == 1 {
+				all = append(all, l.beside(single)...)
+			}
 		}
 	}
 	return all
@@ -128,6 +130,15 @@ func (s *series) beside(laravel *series) []page.Aim {
 	}
 	return []page.Aim{{What: fmt.Sprintf("%s, %s : Laravel, jobs a second, at every number of processes (least at %d)",
 		s.server, s.who, at), Value: least, Limit: limit}}
+}
+
+// beside is the aim beside a bare loop.
+func (l limit) beside(bare limit) []page.Aim {
+	if bare.loop.rate <= 0 {
+		return nil
+	}
+	return []page.Aim{{What: fmt.Sprintf("%s, %s : bare loop, %s a transaction", l.server, l.name, rows(bare.rows)),
+		Value: l.ours.rate / bare.loop.rate, Limit: 0.8}}
 }
 
 func rows(n int) string {
