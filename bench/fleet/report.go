@@ -11,8 +11,9 @@ import (
 // peersBest says how the peers are set up, and why no better way is known.
 const peersBest = `How the peers are set up, and why no better way is known:
 
-- **Laravel**: ` + "`queue:work --sleep=0 --stop-when-empty`" + ` on the same table, without what PHP needs to start. It has no option that makes it faster: it
-  claims one job at a time, and opcache and JIT change nothing ([PHP's own jobs](#phps-own-jobs)).
+- **Laravel**: ` + "`queue:work --sleep=0 --stop-when-empty`" + ` on the same table, without what PHP needs to
+  start. It has no option that makes it faster: it claims one job at a time, and opcache and JIT change nothing
+  ([PHP's own jobs](#phps-own-jobs)).
 - **River**: its own benchmark (cmd/river/riverbench) has FetchCooldown 2 ms, FetchPollInterval 20 ms and 2,000
   workers, and says that about 1,000 were best where its author tried. Here FetchCooldown is 1 ms, the least
   that it accepts, FetchPollInterval 10 ms, and MaxWorkers, which is also how many jobs a client fetches at
@@ -124,11 +125,11 @@ func (r *results) beside(b *strings.Builder, rounds int) {
 		lines = append(lines, []string{l.server, fmt.Sprint(l.rows), l.loop.short(), l.name, l.ours.short(),
 			fmt.Sprintf("%.2f", l.ours.rate/max(l.loop.rate, 1e-9))})
 	}
-	table(b, "Beside a bare loop", fmt.Sprintf("One process that does nothing but the statements that a job needs: the "+
-		"next rows are read by their key, 256 at once; in one transaction, on MariaDB and PostgreSQL one statement and on "+
-		"MySQL one packet, the rows before them are deleted under the condition that they are still its own, their lines "+
-		"of history are written, and the next are reserved. It ends as many rows in a transaction as ours claims ahead, "+
-		"at most 200. In turns, the median of %d; jobs/s · processor time of server + client, µs a job.", rounds),
-		[]string{"server", "rows a transaction", "bare loop", "cmsjobs, 1 process", "cmsjobs",
-			"cmsjobs : loop, jobs/s"}, lines)
+	table(b, "Beside a bare loop", fmt.Sprintf("One process that does nothing but the statements that a job needs: "+
+		"the next rows are read by their key, 256 at once; in one transaction, on MariaDB and PostgreSQL one "+
+		"statement and on MySQL one packet, the rows before them are deleted under the condition that they are still its own, "+
+		"their lines of history are written, and the next are reserved. It ends as many rows in a transaction as ours "+
+		"claims ahead, at most 200. In turns, the median of %d; jobs/s · processor time of server + client, µs a job.",
+		rounds), []string{"server", "rows a transaction", "bare loop", "cmsjobs, 1 process", "cmsjobs",
+		"cmsjobs : loop, jobs/s"}, lines)
 }
