@@ -35,8 +35,9 @@ type try struct {
 	args []string
 }
 
-// riverTries: how many goroutines a client has is also how many jobs it fetches at once.
-var riverTries = []int{500, 1000, 2000}
+// riverTries: how many goroutines a client has, which is also how many jobs it fetches at
+// once, and the ms between two fetches.
+var riverTries = [][2]int{{1000, 1}, {2000, 2}, {1000, 20}}
 
 // graphileTries: jobs at once, and the size of the local queue.
 var graphileTries = [][2]int{{24, 25}, {24, 100}, {24, 500}}
@@ -71,7 +72,8 @@ func newRiver(ctx context.Context, dir string) (*peer, error) {
 	p.program = []string{program, "-dsn"}
 	p.refill = func(jobs int) []string { return []string{"-refill", "-jobs", strconv.Itoa(jobs)} }
 	for _, n := range riverTries {
-		p.tries = append(p.tries, try{fmt.Sprintf("MaxWorkers %d", n), []string{"-workers", strconv.Itoa(n)}})
+		p.tries = append(p.tries, try{fmt.Sprintf("MaxWorkers %d, cooldown %d ms", n[0], n[1]),
+			[]string{"-workers", strconv.Itoa(n[0]), "-cooldown", fmt.Sprintf("%dms", n[1])}})
 	}
 	return p, nil
 }

@@ -15,10 +15,10 @@ const peersBest = `How the peers are set up, and why no better way is known:
   start. It has no option that makes it faster: it claims one job at a time, and opcache and JIT change nothing
   ([PHP's own jobs](#phps-own-jobs)).
 - **River**: its own benchmark (cmd/river/riverbench) has FetchCooldown 2 ms, FetchPollInterval 20 ms and 2,000
-  workers, and says that about 1,000 were best where its author tried. Here FetchCooldown is 1 ms, the least
-  that it accepts, FetchPollInterval 10 ms, and MaxWorkers, which is also how many jobs a client fetches at
-  once, %s: each is tried at each number of processes, and the best is in the table. It ends jobs in batches
-  without an option.
+  workers, and says that about 1,000 were best where its author tried. MaxWorkers is also how many jobs a client
+  fetches at once; 1 ms is the least FetchCooldown that it accepts; many processes may do better if each asks less
+  often. MaxWorkers and FetchCooldown in ms here: %s; FetchPollInterval is ten times as long. Each is tried at each
+  number of processes, and the best is in the table. River ends jobs in batches without an option.
 - **graphile-worker**: its own measurement (perfTest/graphile.config.js) has 24 jobs at once, a local queue of
   500, 10 ms between fetches that bring too little, and batches of completions without a delay; its
   documentation begins with a local queue of one more than there are jobs at once. Jobs at once and local queue
@@ -50,18 +50,17 @@ func (o *options) report(head string, r *results) string {
 		r.processes(&b, o, server)
 	}
 	if len(r.series) > 0 && o.peers {
-		fmt.Fprintf(&b, peersBest, tried(riverTries, func(n int) string { return fmt.Sprint(n) }),
-			tried(graphileTries, func(n [2]int) string { return fmt.Sprintf("%d and %d", n[0], n[1]) }))
+		fmt.Fprintf(&b, peersBest, tried(riverTries), tried(graphileTries))
 	}
 	r.beside(&b, o.rounds)
 	return b.String()
 }
 
 // tried lists settings.
-func tried[T any](all []T, name func(T) string) string {
+func tried(all [][2]int) string {
 	var names []string
 	for _, x := range all {
-		names = append(names, name(x))
+		names = append(names, fmt.Sprintf("%d and %d", x[0], x[1]))
 	}
 	return strings.Join(names, "; ")
 }
@@ -127,8 +126,8 @@ func (r *results) beside(b *strings.Builder, rounds int) {
 	}
 	table(b, "Beside a bare loop", fmt.Sprintf("One process that does nothing but the statements that a job needs: "+
 		"the next rows are read by their key, 256 at once; in one transaction, on MariaDB and PostgreSQL one "+
-		"statement and on MySQL one packet, the rows before them are deleted under the condition that they are still its own, "+
-		"their lines of history are written, and the next are reserved. It ends as many rows in a transaction as ours "+
+		"statement and on MySQL one packet, the rows before them are deleted under the condition that they are still "+
+		"its own, their lines of history are written, and the next are reserved. It ends as many rows in a transaction as ours "+
 		"claims ahead, at most 200. In turns, the median of %d; jobs/s · processor time of server + client, µs a job.",
 		rounds), []string{"server", "rows a transaction", "bare loop", "cmsjobs, 1 process", "cmsjobs",
 		"cmsjobs : loop, jobs/s"}, lines)

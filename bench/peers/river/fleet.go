@@ -26,11 +26,11 @@ func (b *bench) refill(ctx context.Context, n int) error {
 // workers is one of many processes: it says that it is ready, works from the moment
 // that a line comes on its input until that ends, and says how many microseconds of
 // processor time it used for it.
-func (b *bench) workers(ctx context.Context, n int) error {
+func (b *bench) workers(ctx context.Context, n int, cooldown time.Duration) error {
 	list := river.NewWorkers()
 	river.AddWorker(list, &worker{done: new(atomic.Int64), want: -1})
-	c, err := b.client(&river.Config{Workers: list, FetchCooldown: time.Millisecond,
-		FetchPollInterval: 10 * time.Millisecond,
+	c, err := b.client(&river.Config{Workers: list, FetchCooldown: cooldown,
+		FetchPollInterval: 10 * cooldown,
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: n}}})
 	if err != nil {
 		return err

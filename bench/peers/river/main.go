@@ -59,13 +59,16 @@ func main() {
 	n := flag.Int("jobs", 20000, "jobs")
 	refill := flag.Bool("refill", false, "only leave so many jobs in the table")
 	workers := flag.Int("workers", 0, "only be one of many processes, with so many workers (bench/fleet)")
+	cooldown := flag.Duration("cooldown", time.Millisecond, "with -workers: between fetches; polls: ten times")
 	flag.Parse()
 	var steps []step
 	switch {
 	case *refill:
 		steps = []step{(*bench).migrate, (*bench).refill}
 	case *workers > 0:
-		*n, steps = *workers, []step{(*bench).workers}
+		*n, steps = *workers, []step{func(b *bench, ctx context.Context, n int) error {
+			return b.workers(ctx, n, *cooldown)
+		}}
 	default:
 		steps = []step{(*bench).migrate, (*bench).enqueueOne, (*bench).enqueueTen, (*bench).bulk, (*bench).tuned,
 			(*bench).defaults, (*bench).pickUp}
