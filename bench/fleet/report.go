@@ -127,8 +127,9 @@ func (r *results) beside(b *strings.Builder, rounds int) {
 	table(b, "Beside a bare loop", fmt.Sprintf("One process that does nothing but the statements that a job needs: "+
 		"the next rows are read by their key, 256 at once; in one transaction, on MariaDB and PostgreSQL one "+
 		"statement and on MySQL one packet, the rows before them are deleted under the condition that they are still "+
-		"its own, their lines of history are written, and the next are reserved. It ends as many rows in a transaction as ours "+
-		"claims ahead, at most 200. In turns, the median of %d; jobs/s · processor time of server + client, µs a job.",
+		"its own, their lines of history are written, and the next are reserved. It ends as many rows in a "+
+		"transaction as ours claims ahead, at most 200. In turns, the median of %d; jobs/s · processor time of server "+
+		"+ client, µs a job.",
 		rounds), []string{"server", "rows a transaction", "bare loop", "cmsjobs, 1 process", "cmsjobs",
 		"cmsjobs : loop, jobs/s"}, lines)
 }
