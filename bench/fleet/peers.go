@@ -18,7 +18,7 @@ import (
 // graphileVersion is what npm installs.
 const graphileVersion = "graphile-worker@0.18.0"
 
-// peer is a queue on PostgreSQL whose worker is a program of its own.
+// peer is a queue on PostgreSQL whose worker is a separate program.
 type peer struct {
 	name, waiting string // the rows that wait, as SQL reads them
 	program       []string
