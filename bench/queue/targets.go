@@ -1,8 +1,9 @@
 package main
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/cmsjobs/cmsjobs/bench/page"
 )
 
 // figures are what the parts found, by name: jobs a second, ms, or what else
@@ -55,7 +56,7 @@ func (f figures) peers(river, graphile peerFigures) {
 func (f figures) targets() *table {
 	t := &table{title: "Against the aims", note: "Each ratio is of two figures of this run, jobs a second; " +
 		"drains on MySQL and MariaDB are the medians of turns.",
-		head: []string{"what", "this run", "aim", ""}}
+		head: page.AimHead[:]}
 	aims := []target{
 		f.over("drain, MySQL : MariaDB, in turns", "side mysql best", "side mariadb best", 0.9),
 		f.over("drain, 10 slots and nothing ahead (default), MySQL : MariaDB, in turns", "side mysql default",
@@ -104,12 +105,5 @@ func (f figures) onMySQL(server string) []target {
 }
 
 func (x target) cells() []string {
-	value, aim, result := fmt.Sprintf("%.2f", x.value), fmt.Sprintf("≥ %g", x.aim), "missed"
-	if x.atMost {
-		aim = fmt.Sprintf("≤ %g", x.aim)
-	}
-	if x.atMost && x.value <= x.aim || !x.atMost && x.value >= x.aim {
-		result = "met"
-	}
-	return []string{x.what, value, aim, result}
+	return page.Aim{What: x.what, Value: x.value, Limit: x.aim, AtMost: x.atMost}.Cells()
 }

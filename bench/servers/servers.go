@@ -109,6 +109,14 @@ func LoggedPostgreSQL() (*Server, error) {
 	}, postmaster)
 }
 
+// CrowdedPostgreSQL is PostgreSQL for many worker processes: each peer has as many
+// connections as it likes best.
+func CrowdedPostgreSQL() (*Server, error) {
+	return start("PostgreSQL", func() (*jobstest.Server, error) {
+		return jobstest.NewPostgres("-c", "max_connections=2000")
+	}, postmaster)
+}
+
 // postmaster is the file of PostgreSQL's process id, in its folder.
 const postmaster = "data/postmaster.pid"
 
