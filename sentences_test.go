@@ -80,7 +80,7 @@ func TestLongSentencesAreFound(t *testing.T) {
 		}
 	}
 	for name, form := range map[string]string{
-		"two sentences":   "%s. %[1]s! (%[1]s?) %[1]s: %[1]s; %[1]s.\n",
+		"two sentences":   "%s. %[1]s! (%[1]s?) %[1]s: %[1]s; %[1]s · %[1]s.\n",
 		"code":            "One:\n\n```sh\n%s %[1]s\n```\n",
 		"inline code":     "One `%s %[1]s` two.\n",
 		"link's target":   "One [two](<%s %[1]s>).\n",
@@ -91,7 +91,8 @@ func TestLongSentencesAreFound(t *testing.T) {
 		"two paragraphs":  "%s\n\n%[1]s\n",
 		"dashes and such": "%s – & → … -\n",
 	} {
-		if found := allLong(documentTexts(map[string]string{"a.md": fmt.Sprintf(form, short)}), documentWords); found != nil {
+		found := allLong(documentTexts(map[string]string{"a.md": fmt.Sprintf(form, short)}), documentWords)
+		if found != nil {
 			t.Errorf("%s: %q is not long", name, found)
 		}
 	}
@@ -119,8 +120,8 @@ func allLong(passages []passage, limit int) (long []string) {
 }
 
 var (
-	// sentenceEnd is a full stop, colon or semicolon with what closes around it, before a space.
-	sentenceEnd = regexp.MustCompile(`[.!?:;…]["”’»)\]*]*\s+`)
+	// sentenceEnd is a full stop, colon or semicolon with what closes around it, or the dot of a list.
+	sentenceEnd = regexp.MustCompile(`(?:[.!?:;…]["”’»)\]*]*|\s·)\s+`)
 	// abbreviated are full stops that end no sentence.
 	abbreviated = regexp.MustCompile(`\b(?:e\.g|i\.e|etc|vs|cf|approx)\.$`)
 	// codeText is code in a text that is no document.
