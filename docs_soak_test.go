@@ -54,14 +54,14 @@ func soakSentence(t *testing.T, section string) string {
 	}
 	faults := cell("faults")
 	acknowledged, _, _ := strings.Cut(cell("jobs"), " ")
-	return fmt.Sprintf("In %d minutes of all job types mixed, while the server was killed %d times, workers %d "+
-		"times, networks cut, slowed or silenced %d times and disks filled %d times, "+
-		"%s of %s acknowledged jobs were lost; %s ran again behind a fault, %s without",
-		int(length.Minutes()), sum(faults, "server killed"), sum(faults, "worker killed"),
+	return fmt.Sprintf("In %d minutes of all job types mixed, %s of %s acknowledged jobs were lost. %s ran again "+
+		"behind a fault, %s without. Meanwhile the server was killed %d times and workers %d times, networks were "+
+		"cut, slowed or silenced %d times, and disks filled %d times",
+		int(length.Minutes()), cell("lost"), thousands(acknowledged), cell("again after a fault"),
+		cell("twice without a fault"), sum(faults, "server killed"), sum(faults, "worker killed"),
 		sum(faults, "connections reset", "network a black hole", "network cut", "network slow",
 			"packets swallowed past the lease"),
-		sum(faults, "database's disk full", "site's disk full"), cell("lost"), thousands(acknowledged),
-		cell("again after a fault"), cell("twice without a fault"))
+		sum(faults, "database's disk full", "site's disk full"))
 }
 
 // thousands puts commas into a number.

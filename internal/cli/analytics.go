@@ -28,11 +28,11 @@ func (a *commandLine) analyticsImportCommand() *cobra.Command {
 	c := &cobra.Command{Use: "import FILE...", Short: "Read access logs of nginx, Apache or Caddy, plain or gzipped",
 		Args: cobra.MinimumNArgs(1),
 		Long: `Reads access logs. The same log may be given again, also when it has grown, was cut, rotated or
-compressed: a view that is stored already is known by its content, and the part of a log that
-was read before is passed over (--again reads it, for example after views were deleted). Where
+compressed: a view that is stored already is recognised by its content. The part of a log that
+was read before is skipped; --again reads it, for example after views were deleted. Where
 several web servers serve one site, name each with --server: views that are equal in all but the
 visitor count for each of them. Afterwards "cmsjobs analytics process" (or the hourly job) adds
-it up.`,
+them up.`,
 		Example: "  cmsjobs analytics import access.log\n  cmsjobs analytics import --host www.example.com " +
 			"access.log.*.gz\n  cmsjobs analytics import --server web2 web2/access.log",
 		RunE: func(c *cobra.Command, files []string) error {

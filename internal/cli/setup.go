@@ -205,9 +205,8 @@ func (a *commandLine) showPlan(p setup.Plan, o *setupOptions) {
 	if p.CronLine != "" {
 		a.say("  add to the crontab of %s: %s", p.Account.Name, p.CronLine)
 	}
-	a.say("  make the first backup, its files in a repository beside it, and try it by restoring it " +
-		"into a temporary " +
-		"database, if the account may make one")
+	a.say("  make the first backup, its files in a repository beside it; restore it into a temporary database to " +
+		"test it, if the account may make one")
 	if o.site.ForeignSitemap == "" && !o.blank {
 		a.say("  write the first sitemap into %s", o.site.Public)
 	}
