@@ -278,7 +278,7 @@ func (c *Collector) flush(ctx context.Context, batch []View) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	dropped, err := c.h.store(ctx, batch)
+	dropped, err := c.h.Store(ctx, batch)
 	if err != nil {
 		c.dropped.Add(int64(len(batch)))
 		return err
@@ -288,9 +288,9 @@ func (c *Collector) flush(ctx context.Context, batch []View) error {
 	return nil
 }
 
-// store turns views into rows and writes them, but for late ones, and for events of a
-// day that has too many names; dropped says how many those were.
-func (h *Handler) store(ctx context.Context, views []View) (dropped int64, err error) {
+// Store writes views and events, but for late ones, and for events of a day that has too
+// many names; dropped says how many those were.
+func (h *Handler) Store(ctx context.Context, views []View) (dropped int64, err error) {
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
 		return 0, err

@@ -53,9 +53,19 @@ func (h *Handler) selector(f Filter) (selector, error) {
 	}
 	switch f.Dimension {
 	case dimEntry:
-		return func(visit []row) bool { return visit[0].path == f.Name }, nil
+		return func(visit []row) bool {
+			i := slices.IndexFunc(visit, isView)
+			return i >= 0 && visit[i].path == f.Name
+		}, nil
 	case dimExit:
-		return func(visit []row) bool { return visit[len(visit)-1].path == f.Name }, nil
+		return func(visit []row) bool {
+			for i := len(visit) - 1; i >= 0; i-- {
+				if isView(visit[i]) {
+					return visit[i].path == f.Name
+				}
+			}
+			return false
+		}, nil
 	case dimChannel:
 		return func(visit []row) bool { return channelOf(&visit[0]) == f.Name }, nil
 	case dimReferrer:
@@ -78,6 +88,8 @@ func (h *Handler) selector(f Filter) (selector, error) {
 	}
 	return has(func(r *row) bool { return *of(r) == f.Name }), nil
 }
+
+func isView(r row) bool { return r.event == "" }
 
 // fieldOf is the field of a row that a dimension counts; nil where it is none.
 func fieldOf(dimension string) func(r *row) *string {

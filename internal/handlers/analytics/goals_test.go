@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -88,6 +89,32 @@ func plainCount(visits [][]row) (total Figures, read, signedUp Item) {
 	return total.rates(dimTotal), read, signedUp
 }
 
+// plainEntries are the visits that began with each page.
+func plainEntries(visits [][]row) map[string]int64 {
+	entries := map[string]int64{}
+	for _, v := range visits {
+		for _, r := range v {
+			if r.event == "" {
+				entries[r.path]++
+				break
+			}
+		}
+	}
+	return entries
+}
+
+func visitsOf(r Report, dimension string) map[string]int64 {
+	visits := map[string]int64{}
+	for _, l := range r.Lists {
+		for _, i := range l.Items {
+			if l.Dimension == dimension {
+				visits[i.Name] = i.Visits
+			}
+		}
+	}
+	return visits
+}
+
 func anyRow(visit []row, fits func(row) bool) bool { return slices.ContainsFunc(visit, fits) }
 
 // Whatever filters a report has, its figures and its goals are those of a plain count.
@@ -127,7 +154,7 @@ func TestGoalsUnderFiltersAreThoseOfAPlainCount(t *testing.T) {
 				return slices.ContainsFunc(x.fits, func(f func([]row) bool) bool { return !f(v) })
 			})
 			r, err := h.Report(ctx, ReportQuery{Since: "2026-03-07", Until: "2026-03-09", Site: "a.example",
-				Filters: x.filters})
+				Filters: x.filters, Limit: 100})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,6 +163,9 @@ func TestGoalsUnderFiltersAreThoseOfAPlainCount(t *testing.T) {
 			got.Timed = 0
 			if got != total || total.Visits == 0 {
 				t.Errorf("%v: %+v, a plain count says %+v", x.filters, got, total)
+			}
+			if entries := plainEntries(selected); !maps.Equal(entries, visitsOf(r, dimEntry)) || len(entries) < 9 {
+				t.Errorf("%v: entries %v, a plain count says %v", x.filters, visitsOf(r, dimEntry), entries)
 			}
 			for _, want := range []Item{read, signedUp, {Name: "Never"}} {
 				if own := ownItem(r, Filter{dimGoal, want.Name}); own != want {

@@ -53,10 +53,10 @@ type tally struct {
 	channel  string
 	views    int
 	events   int
-	page     string // of the last view
-	viewed   int64  // when that was
-	exit     string // where the visitor was last
-	last     int64
+	entry    string           // the page of the first view
+	exit     string           // that of the last one
+	viewed   int64            // when that was
+	last     int64            // when the last view or event was
 	seen     map[key]bool     // by this visitor, today
 	seenHour map[hourKey]bool // by this visitor
 	inVisit  map[key]bool     // by this visit
@@ -100,7 +100,7 @@ func (t *tally) add(r *row) {
 		views, t.events = 0, t.events+1
 		t.count(key{r.site, dimEvent, r.event}, 1)
 	}
-	t.exit, t.last = r.path, r.at
+	t.last = r.at
 	t.countRow(r, views, newVisit)
 }
 
@@ -126,16 +126,18 @@ func (t *tally) countRow(r *row, views int64, newVisit bool) {
 func (t *tally) beginVisit(r *row) {
 	t.first, t.channel, t.views, t.events = *r, channelOf(r), 0, 0
 	t.inVisit = emptied(t.inVisit)
-	t.count(key{r.site, dimEntry, r.path}, 1)
 }
 
 // view ends the time that the page before was looked at.
 func (t *tally) view(r *row) {
-	if t.views > 0 {
-		page := t.at(key{r.site, dimPage, t.page})
+	if t.views == 0 {
+		t.entry = r.path
+		t.count(key{r.site, dimEntry, r.path}, 1)
+	} else {
+		page := t.at(key{r.site, dimPage, t.exit})
 		page.timeMS, page.timed = page.timeMS+r.at-t.viewed, page.timed+1
 	}
-	t.views, t.page, t.viewed = t.views+1, r.path, r.at
+	t.views, t.exit, t.viewed = t.views+1, r.path, r.at
 }
 
 // countsEmpty says whether a view without a value counts in a dimension: none has no
@@ -157,12 +159,15 @@ func (t *tally) endVisit() {
 		return
 	}
 	f := &t.first
-	t.count(key{f.site, dimExit, t.exit}, 1)
 	keys := []key{
-		{f.site, dimTotal, ""}, {f.site, dimEntry, f.path}, {f.site, dimReferrer, f.referrer},
+		{f.site, dimTotal, ""}, {f.site, dimReferrer, f.referrer},
 		{f.site, dimDevice, f.device},
 		{f.site, dimBrowser, f.browser}, {f.site, dimOS, f.os}, {f.site, dimCountry, f.country},
 		{f.site, dimChannel, t.channel},
+	}
+	if t.views > 0 { // no page is the entry of events alone
+		t.count(key{f.site, dimExit, t.exit}, 1)
+		keys = append(keys, key{f.site, dimEntry, t.entry})
 	}
 	for _, k := range []key{{f.site, dimCampaign, f.campaign}, {f.site, dimTerm, f.term},
 		{f.site, dimContent, f.content}} {
