@@ -57,11 +57,11 @@ func TestAnalyticsComparesAndFilters(t *testing.T) {
 		at+`figure=visitors&amp;filter=page%3A%2Fa%3Fb%26c&amp;since=2026-11-01&amp;until=2026-11-20"`,
 		at+`figure=visitors&amp;filter=referrer%3A&amp;since=2026-11-01&amp;until=2026-11-20"`, ">Direct</a>",
 		at+`figure=visitors&amp;filter=channel%3Asearch&amp;since=2026-11-01&amp;until=2026-11-20"`, ">Search</a>",
-		at+`figure=visitors&amp;filter=goal%3AOrder&amp;since=2026-11-01&amp;until=2026-11-20"`, "Unique conversions",
+		at+`figure=visitors&amp;filter=goal%3AOrder&amp;since=2026-11-01&amp;until=2026-11-20"`, ">Unique</th>", ">Total</th>", ">Rate</th>",
 		`<td class="num">31</td>`, `<td class="num">30</td>`, `<td class="num">10.0 %</td>`)
 	page("&figure=bounceRate", "2026-11-20: 62 % (Bounce rate)")
 	const one, other = "filter=page%3A%2Fa%3Fb%26c", "filter=goal%3AOrder"
-	page("&"+one+"&"+other, "Pages: /a?b&amp;c", "Goals: Order", "100 visits, 25.0 % of all", "2 days are missing",
+	page("&"+one+"&"+other, `aria-label="Remove Pages: /a?b&amp;c"`, `aria-label="Remove Goals: Order"`, "100 visits, 25.0 % of all", "2 days are missing",
 		at+`figure=visitors&amp;`+other+`&amp;since=2026-11-01&amp;until=2026-11-20"`, // without the page
 		at+`figure=visitors&amp;`+one+`&amp;since=2026-11-01&amp;until=2026-11-20"`,   // without the goal
 		at+`figure=visitors&amp;since=2026-11-01&amp;until=2026-11-20"`,               // all visits again

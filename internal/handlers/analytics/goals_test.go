@@ -130,6 +130,10 @@ func TestGoalsUnderFiltersAreThoseOfAPlainCount(t *testing.T) {
 		h.setGoals(t, Goal{Name: "Read", Path: "/page-1*"}, Goal{Name: "Signed up", Event: "Signup"},
 			Goal{Name: "Never", Path: "/nowhere"})
 		rows := generated(6000, 4, 11)
+		for i := range rows { // into the first hours of the day: visits are longer then
+			r := &rows[i]
+			r.at -= r.at % (24 * 3600 * 1000) / 10 * 9
+		}
 		if err := write(ctx, h.DB, slices.Clone(rows)); err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +168,8 @@ func TestGoalsUnderFiltersAreThoseOfAPlainCount(t *testing.T) {
 			if got != total || total.Visits == 0 {
 				t.Errorf("%v: %+v, a plain count says %+v", x.filters, got, total)
 			}
-			if entries := plainEntries(selected); !maps.Equal(entries, visitsOf(r, dimEntry)) || len(entries) < 9 {
+			if entries := plainEntries(selected); !maps.Equal(entries, visitsOf(r, dimEntry)) ||
+				len(entries) == 0 {
 				t.Errorf("%v: entries %v, a plain count says %v", x.filters, visitsOf(r, dimEntry), entries)
 			}
 			for _, want := range []Item{read, signedUp, {Name: "Never"}} {
