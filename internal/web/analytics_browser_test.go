@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/web/feature"
@@ -74,6 +75,7 @@ func TestTheScriptSendsEvents(t *testing.T) {
 			case "/news":
 				w.Header().Set("Content-Type", "text/html")
 				_, _ = io.WriteString(w, `<!doctype html><link rel="icon" href="data:,"><script>
+Object.defineProperty(navigator, 'webdriver', { get: () => false }); // the script leaves programs out
 window.cmsjobs = window.cmsjobs || function () { (cmsjobs.q = cmsjobs.q || []).push(arguments) };
 cmsjobs('Early');</script><script defer src="/collect.js"></script>
 <main><button onclick="cmsjobs('Signup')">Sign up</button></main>`)
@@ -91,7 +93,12 @@ cmsjobs('Early');</script><script defer src="/collect.js"></script>
 		if i == 2 {
 			b.click("button")
 		}
-		got := <-hits
+		var got hit
+		select {
+		case got = <-hits:
+		case <-time.After(patience):
+			t.Fatalf("nothing was sent; %v are missing", want)
+		}
 		if !want[got.Event] || got.URL != base+"/news?utm_term=a" {
 			t.Errorf("%+v was sent", got)
 		}
