@@ -76,7 +76,8 @@ func (a Analytics) checkGoals(r *report) {
 		case g.Path != "" && (!strings.HasPrefix(g.Path, "/") || strings.ContainsAny(g.Path, "?#")):
 			r.add(path, "the path of the goal %q begins with / and ends before ? and #: /order/thanks", g.Name)
 		case utf8.RuneCountInString(g.Event) > maxEventName || strings.TrimSpace(g.Event) != g.Event:
-			r.add(path, "the event of the goal %q has %d characters at most, and no blanks around it", g.Name, maxEventName)
+			r.add(path, "the event of the goal %q has %d characters at most, and no blanks around it", g.Name,
+				maxEventName)
 		}
 		names[g.Name] = true
 	}

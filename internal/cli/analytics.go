@@ -112,7 +112,8 @@ func (a *commandLine) analyticsReportCommand() *cobra.Command {
 	var limit int
 	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON",
 		Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html\n  cmsjobs " +
-			"analytics report --range 2026-W05 --format csv\n  cmsjobs analytics report --range 2026-01 --filter page:/news " +
+			"analytics report --range 2026-W05 --format csv\n  cmsjobs analytics report --range 2026-01 " +
+			"--filter page:/news " +
 			"--filter country:VN", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			days, err := analytics.ParseDays(span)

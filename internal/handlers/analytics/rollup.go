@@ -125,8 +125,9 @@ func (h *Handler) read(ctx context.Context, day string, t viewSink) (bad int64, 
 
 // feed streams those of our own table.
 func (h *Handler) feed(ctx context.Context, day string, t viewSink) (bad int64, err error) {
-	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, os, "+
-		"country, campaign, term, content, event, kind FROM cmsjobs_page_views WHERE day = ? ORDER BY day, visitor, at, nonce"), day)
+	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, "+
+		"os, country, campaign, term, content, event, kind FROM cmsjobs_page_views WHERE day = ? "+
+		"ORDER BY day, visitor, at, nonce"), day)
 	if err != nil {
 		return 0, fmt.Errorf("reading the page views of %s: %w", day, err)
 	}
@@ -184,8 +185,8 @@ func (h *Handler) replace(ctx context.Context, day string, version, bad int64, t
 }
 
 func (h *Handler) replaceIn(ctx context.Context, tx *sqlx.Tx, day string, version, bad int64, t *tally) error {
-	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, goals = ?, rolled_at = ?, "+
-		"bad_rows = ? WHERE day = ? AND rolled <= ? AND version >= 0"),
+	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, goals = ?, "+
+		"rolled_at = ?, bad_rows = ? WHERE day = ? AND rolled <= ? AND version >= 0"),
 		version, t.goals.digest(), h.Now().Unix(), bad, day, version)
 	if err != nil {
 		return err

@@ -16,8 +16,8 @@ import (
 // 65,535 parameters.
 const rowsPerInsert = 1000
 
-const columns = "day, visitor, at, nonce, site, path, referrer, device, browser, os, country, campaign, term, content, " +
-	"event, kind"
+const columns = "day, visitor, at, nonce, site, path, referrer, device, browser, os, country, campaign, term, " +
+	"content, event, kind"
 
 const columnCount = 16
 

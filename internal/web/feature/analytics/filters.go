@@ -23,8 +23,8 @@ func (q *AnalyticsQuery) selected(r *web.Request) error {
 	for _, text := range r.QueryParams()["filter"] {
 		dimension, name, found := strings.Cut(text, ":")
 		if !found || !slices.Contains(dimensions[:], dimension) {
-			return web.RefuseField(http.StatusBadRequest, "filter", "filter must be written as page:/news, with one of "+
-				"%s before the colon, not %q.", strings.Join(dimensions[:], ", "), redact.Clip(text, 40))
+			return web.RefuseField(http.StatusBadRequest, "filter", "filter must be written as page:/news, with one "+
+				"of %s before the colon, not %q.", strings.Join(dimensions[:], ", "), redact.Clip(text, 40))
 		}
 		q.Filters = withFilter(q.Filters, AnalyticsFilter{dimension, redact.Clip(name, 500)})
 	}
