@@ -8,68 +8,66 @@ import (
 	"os/exec"
 	"strconv"
 	"time"
-
-	"github.com/jmoiron/sqlx"
-
-	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
 // artisan is a real Laravel of Debian's packages, as the tests use it.
 const artisan = "internal/jobs/testdata/php/artisan.php"
 
-// besideLaravel is the table's cell of Laravel's workers; it says where they are
-// not installed, or do not know the server.
-func (o *options) besideLaravel(ctx context.Context, s *servers.Server, db *sqlx.DB, name string, n int) (string,
-	error) {
+// errAbsent says that a peer is not installed here.
+var errAbsent = errors.New("not installed here")
+
+// laravel works the CMS's table off by n of Laravel's own workers.
+func (s *site) laravel(ctx context.Context, n, jobs int) (figures, error) {
 	_, noPHP := exec.LookPath("php")
 	_, noLaravel := os.Stat("/usr/share/php/Illuminate/Queue/autoload.php")
-	if !o.laravel || errors.Join(noPHP, noLaravel) != nil || s.Name == "PostgreSQL" {
-		return "–", nil
+	if errors.Join(noPHP, noLaravel) != nil {
+		return figures{}, errAbsent
 	}
-	if err := fill(ctx, db, 0, ""); err != nil {
-		return "", err
+	if err := s.fill(ctx, 0); err != nil {
+		return figures{}, err
 	}
-	l := laravel{s, name}
-	start, err := l.work(ctx, n)
+	start, err := s.artisans(ctx, n)
 	if err != nil {
-		return "", err
+		return figures{}, err
 	}
-	count := max(o.jobs/10, 100*n)
-	if out, err := l.command(ctx, "push-noop", strconv.Itoa(count), "bulk").CombinedOutput(); err != nil {
-		return "", fmt.Errorf("pushing Laravel's jobs: %w\n%s", err, out)
+	if out, err := s.artisan(ctx, "push-noop", strconv.Itoa(jobs), "bulk").CombinedOutput(); err != nil {
+		return figures{}, fmt.Errorf("pushing Laravel's jobs: %w\n%s", err, out)
 	}
-	whole, err := l.work(ctx, n)
+	whole, err := s.artisans(ctx, n)
 	if err != nil {
-		return "", err
+		return figures{}, err
 	}
-	wall, cpu := whole.wall-start.wall, whole.cpu-start.cpu // without what PHP needs to start
+	var left int
+	if err := s.db.GetContext(ctx, &left,
+		"SELECT (SELECT COUNT(*) FROM jobs) + (SELECT COUNT(*) FROM failed_jobs)"); err != nil || left > 0 {
+		return figures{}, fmt.Errorf("Laravel left %d of %d jobs: %w", left, jobs, err)
+	}
+	wall := whole.wall - start.wall // without what PHP needs to start
 	if wall <= 0 {
-		return "", fmt.Errorf("%d jobs are too few to tell their time from that of the start", count)
+		return figures{}, fmt.Errorf("%d jobs are too few to tell their time from that of the start", jobs)
 	}
-	return fmt.Sprintf("%.0f · %d", float64(count)/wall.Seconds(), cpu.Microseconds()/int64(count)), nil
+	f := figures{rate: float64(jobs) / wall.Seconds(),
+		server: float64((whole.server - start.server).Microseconds()) / float64(jobs),
+		client: float64((whole.client - start.client).Microseconds()) / float64(jobs)}
+	say("%s: %d of Laravel's workers: %s", s.server.Name, n, f.short())
+	return f, nil
 }
 
-// laravel is Laravel's own worker on a database.
-type laravel struct {
-	server *servers.Server
-	name   string
-}
+type effort struct{ wall, server, client time.Duration }
 
-type effort struct{ wall, cpu time.Duration }
-
-func (l laravel) command(ctx context.Context, args ...string) *exec.Cmd {
+func (s *site) artisan(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "php", append([]string{artisan}, args...)...)
-	cmd.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", l.server.Port), "DB_DATABASE="+l.name)
+	cmd.Env = append(os.Environ(), fmt.Sprintf("DB_PORT=%d", s.server.Port), "DB_DATABASE="+s.name)
 	return cmd
 }
 
-// work lets n workers run until the queue is empty.
-func (l laravel) work(ctx context.Context, n int) (effort, error) {
-	before, begun := l.server.CPU(), time.Now()
+// artisans lets n workers run until the queue is empty.
+func (s *site) artisans(ctx context.Context, n int) (effort, error) {
+	before, begun := s.server.CPU(), time.Now()
 	team := make([]*exec.Cmd, n)
 	var failed error
 	for i := range team {
-		team[i] = l.command(ctx, "queue:work", "--stop-when-empty", "--sleep=0", "--quiet")
+		team[i] = s.artisan(ctx, "queue:work", "--stop-when-empty", "--sleep=0", "--quiet")
 		if err := team[i].Start(); err != nil {
 			return effort{}, err
 		}
@@ -79,5 +77,5 @@ func (l laravel) work(ctx context.Context, n int) (effort, error) {
 		failed = errors.Join(failed, cmd.Wait())
 		client += cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
 	}
-	return effort{time.Since(begun), client + l.server.CPU() - before}, failed
+	return effort{time.Since(begun), s.server.CPU() - before, client}, failed
 }

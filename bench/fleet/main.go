@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/bench/page"
@@ -16,41 +18,50 @@ import (
 
 // options are the command line of the parent.
 type options struct {
-	jobs      int    // that one measurement works off
+	jobs      int    // that one process works off in a measurement; see count
 	processes []int  // of each measurement
 	slots     []int  // of each process
 	prefetch  int    // of each process
+	rounds    int    // of the bare loop and ours beside it
 	queues    string // of each process, with commas
-	only      string // the server that is measured; "" is all three
-	laravel   bool
+	only      string // the server that is measured; "" is all
+	peers     bool
+	short     bool
 }
 
 func main() {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	var o options
 	var child worker
+	var bare loop
 	processes := flag.String("processes", "1,2,4,8,16,32,64", "how many worker processes, one measurement each")
 	slots := flag.String("slots", "1,8", "slots of each process, one measurement each")
-	short := flag.Bool("short", false, "few jobs and 1 and 4 processes: shows that the measurement works")
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
-	flag.IntVar(&o.jobs, "jobs", 20_000, "jobs a measurement")
+	flag.BoolVar(&o.short, "short", false, "few jobs, 1 and 4 processes, one round: shows that the measurement works")
+	flag.IntVar(&o.jobs, "jobs", 12_000, "jobs of one process; 64 get three times as many")
 	flag.IntVar(&o.prefetch, "prefetch", 16, "queue.prefetch of each process")
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
-	flag.StringVar(&o.only, "only", "", "mariadb, mysql or postgresql alone")
-	flag.BoolVar(&o.laravel, "laravel", true, "Laravel's workers beside ours")
+	flag.StringVar(&o.only, "only", "", "mariadb, mysql, postgresql or sqlite alone")
+	flag.BoolVar(&o.peers, "peers", true, "Laravel's workers, River and graphile-worker beside ours")
 	flag.StringVar(&child.dsn, "child", "", "be a worker on this database (the program starts itself so)")
+	flag.IntVar(&bare.rows, "loop", 0, "with -child: be the bare loop of so many rows a transaction")
+	flag.StringVar(&bare.server, "server", "", "with -loop: the server's name")
 	flag.Parse()
 	var err error
-	if child.dsn != "" {
+	switch {
+	case bare.rows > 0:
+		bare.dsn = child.dsn
+		err = bare.run(ctx)
+	case child.dsn != "":
 		child.queues, child.prefetch = strings.Split(o.queues, ","), o.prefetch
 		if child.slots, err = strconv.Atoi(*slots); err == nil {
 			err = child.run(ctx)
 		}
-	} else {
-		o.processes, o.slots = numbers(*processes), numbers(*slots)
-		if *short {
-			o.jobs, o.processes = min(o.jobs, 2000), []int{1, 4}
+	default:
+		o.processes, o.slots, o.rounds = numbers(*processes), numbers(*slots), 3
+		if o.short {
+			o.jobs, o.processes, o.rounds, *path = min(o.jobs, 1200), []int{1, 4}, 1, ""
 		}
 		err = o.run(ctx, *path)
 	}
@@ -70,27 +81,37 @@ func numbers(list string) (all []int) {
 	return all
 }
 
+// count is how many jobs n processes get: more for many, who need longer until all
+// of them work, and no more than a measurement of some seconds takes.
+func (o *options) count(n int) int { return o.jobs + o.jobs*n/32 }
+
 func (o *options) run(ctx context.Context, path string) error {
-	head, err := page.Begin(ctx, time.Now(), path)
+	begun := time.Now()
+	head, err := page.Begin(ctx, begun, path)
 	if err != nil {
 		return err
 	}
-	var b strings.Builder
-	fmt.Fprintf(&b, "%s: `make bench-fleet`, %d jobs a measurement.\n\n", head, o.jobs)
-	for _, server := range []struct {
-		name  string
-		start func() (*servers.Server, error)
-	}{{"mariadb", servers.MariaDB}, {"mysql", servers.LoggedMySQL}, {"postgresql", servers.PostgreSQL}} {
+	var r results
+	all := []server{{"mariadb", servers.MariaDB}, {"mysql", servers.LoggedMySQL},
+		{"postgresql", servers.CrowdedPostgreSQL}, {"sqlite", nil}}
+	if o.only != "" && !slices.ContainsFunc(all, func(s server) bool { return s.name == o.only }) {
+		return fmt.Errorf("there is no server %q", o.only)
+	}
+	for _, server := range all {
 		if o.only != "" && o.only != server.name {
 			continue
 		}
-		if err := o.onServer(ctx, &b, server.start); err != nil {
+		if err := o.onServer(ctx, &r, server); err != nil {
 			return fmt.Errorf("%s: %w", server.name, err)
 		}
 	}
-	fmt.Print(b.String())
+	text := o.report(head, &r)
+	fmt.Print(text)
+	say("the run took %s", time.Since(begun).Round(time.Second))
 	if path == "" {
 		return nil
 	}
-	return page.Replace(path, "fleet", b.String())
+	return page.Replace(path, "fleet", text)
 }
+
+func say(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -155,14 +155,7 @@ func (b *bench) report(server string, f found) string {
 // aims are what the figures should be.
 func (f *found) aims() (rows [][]string) {
 	add := func(what string, value, aim float64, atMost bool) {
-		sign, result := "≥", "missed"
-		if atMost {
-			sign = "≤"
-		}
-		if atMost && value <= aim || !atMost && value >= aim {
-			result = "met"
-		}
-		rows = append(rows, []string{what, fmt.Sprintf("%.2f", value), fmt.Sprintf("%s %g", sign, aim), result})
+		rows = append(rows, page.Aim{What: what, Value: value, Limit: aim, AtMost: atMost}.Cells())
 	}
 	for i := 0; i+1 < len(f.drains); i += 2 {
 		stock, own := f.drains[i].median, f.drains[i+1].median

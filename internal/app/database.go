@@ -129,9 +129,9 @@ func (r *Services) migrate(ctx context.Context) error {
 // HasPriorities says whether the jobs table has a column for priorities.
 func (r *Services) HasPriorities() bool { return r.tables.Layout.Name() == tables.Extended }
 
-// MakeTables makes what is missing of our tables. Processes that start at the
-// same moment on a fresh database get into each other's way (a table "already
-// exists" before the other noted that it made it): the later one looks again.
+// MakeTables makes what is missing of our tables. Processes that start at the same
+// moment on a fresh database may get into each other's way (PostgreSQL refuses the later
+// one's transaction): the later one looks again.
 func (r *Services) MakeTables(ctx context.Context) error {
 	for try := 1; ; try++ {
 		err := migrations.Up(ctx, r.OwnDB)

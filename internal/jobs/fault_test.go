@@ -449,17 +449,20 @@ func testAHundredSlotsInFourProcessesRunEachJobOnce(t *testing.T, engine jobstes
 	// time for the length of a lease has lost it.
 	l.config.Slots, l.config.Lease = 25, 10*time.Minute
 	n := size(5000, 1_000_000)
-	l.eachOnce(n, time.Duration(size(3, 120))*time.Minute)
+	l.eachOnce(4, n, time.Duration(size(3, 120))*time.Minute)
 }
 
-// eachOnce lets four processes do n jobs, each of which starts once.
-func (l *lab) eachOnce(n int, within time.Duration) {
+// eachOnce lets processes do n jobs, each of which starts once.
+func (l *lab) eachOnce(processes, n int, within time.Duration) {
 	l.t.Helper()
 	l.enqueue(0, n, effect{})
-	for range 4 {
+	begun := time.Now()
+	for range processes {
 		startChild(l.t, l.config)
 	}
 	l.sink.await(l.t, n, within)
+	l.t.Logf("%d jobs in %d processes, their start included: %.0f jobs/s", n, processes,
+		float64(n)/time.Since(begun).Seconds())
 	l.empty()
 	l.check(n)
 	if starts := l.starts(); starts != n {

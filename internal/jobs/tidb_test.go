@@ -14,19 +14,26 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
-// F11: TiDB accepts SKIP LOCKED and takes no lock. Four processes run each job
+// F11: TiDB accepts SKIP LOCKED and takes no lock. All processes together run each job
 // once: no claim trusts a lock. The one test that is skipped
 // in CI too where its server is not there: TiDB is in no package, and half an
-// hour of building (internal/jobs/jobstest/tidb.sh).
+// hour of building (internal/jobs/jobstest/tidb.sh). At full size MySQL does the same
+// work beside it, and the log has the jobs a second of both.
 func TestEachJobRunsOnceOnTiDB(t *testing.T) {
 	program, err := exec.LookPath("tidb-server")
 	if err != nil {
 		t.Skip("no tidb-server: internal/jobs/jobstest/tidb.sh builds it")
 	}
-	l := newLabOn(t, startTiDB(t, program))
-	n := size(2000, 20_000)
+	t.Run("TiDB", func(t *testing.T) { eachOnceInManyProcesses(t, newLabOn(t, startTiDB(t, program))) })
+	if soak() {
+		t.Run("MySQL beside", func(t *testing.T) { eachOnceInManyProcesses(t, newLab(t, jobstest.MySQL)) })
+	}
+}
+
+func eachOnceInManyProcesses(t *testing.T, l *lab) {
+	t.Helper()
 	l.config.Lease = 10 * time.Minute // no fault, not even that of a busy machine
-	l.eachOnce(n, time.Duration(size(5, 60))*time.Minute)
+	l.eachOnce(size(4, 16), size(2000, 20_000), time.Duration(size(5, 60))*time.Minute)
 }
 
 // startTiDB starts a server that keeps its data in itself (unistore).

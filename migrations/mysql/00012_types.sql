@@ -1,7 +1,7 @@
 -- +goose Up
 -- Types that the workers of other programs run. One that nobody announced for a
 -- month is removed. Times are Unix milliseconds.
-CREATE TABLE cmsjobs_announced_types (
+CREATE TABLE IF NOT EXISTS cmsjobs_announced_types (
   type VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   title TEXT NOT NULL,
   queue VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -13,4 +13,4 @@ CREATE TABLE cmsjobs_announced_types (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
-DROP TABLE cmsjobs_announced_types;
+DROP TABLE IF EXISTS cmsjobs_announced_types;

@@ -1,18 +1,18 @@
 -- +goose Up
 -- One row a tick: who inserts it enqueues its job, in the same transaction.
-CREATE TABLE cmsjobs_ticks (
+CREATE TABLE IF NOT EXISTS cmsjobs_ticks (
   entry   VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   tick    BIGINT NOT NULL, -- Unix milliseconds of the moment that was due
   at      BIGINT NOT NULL, -- when it was enqueued, or found missed
   uuid    VARCHAR(191) NOT NULL,
   outcome VARCHAR(16) NOT NULL, -- enqueued, missed, skipped, manual
   note    VARCHAR(255) NOT NULL,
-  PRIMARY KEY (entry, tick)
+  PRIMARY KEY (entry, tick),
+  INDEX cmsjobs_ticks_at (at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
-CREATE INDEX cmsjobs_ticks_at ON cmsjobs_ticks (at);
 
 -- What people changed of the timetable.
-CREATE TABLE cmsjobs_schedules (
+CREATE TABLE IF NOT EXISTS cmsjobs_schedules (
   name       VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   cron       VARCHAR(191) NULL,
   paused     INT NULL,
@@ -21,7 +21,7 @@ CREATE TABLE cmsjobs_schedules (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- Since when a schedule entry has its cron expression, and when a scheduler last had it. Times are Unix milliseconds by the database's clock.
-CREATE TABLE cmsjobs_schedule_seen (
+CREATE TABLE IF NOT EXISTS cmsjobs_schedule_seen (
   entry    VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   cron     VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   first_at BIGINT NOT NULL,
@@ -32,7 +32,7 @@ CREATE TABLE cmsjobs_schedule_seen (
 
 -- One row for each piece of content whose publication lies ahead, and its
 -- pending job. due is Unix milliseconds.
-CREATE TABLE cmsjobs_publications (
+CREATE TABLE IF NOT EXISTS cmsjobs_publications (
   model VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   entity VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   due BIGINT NOT NULL,
@@ -41,15 +41,15 @@ CREATE TABLE cmsjobs_publications (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- Which instance watches the content: it holds the lease until then.
-CREATE TABLE cmsjobs_watch (
+CREATE TABLE IF NOT EXISTS cmsjobs_watch (
   name VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   holder VARCHAR(64) NOT NULL,
   `until` BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
-DROP TABLE cmsjobs_watch;
-DROP TABLE cmsjobs_publications;
-DROP TABLE cmsjobs_schedule_seen;
-DROP TABLE cmsjobs_schedules;
-DROP TABLE cmsjobs_ticks;
+DROP TABLE IF EXISTS cmsjobs_watch;
+DROP TABLE IF EXISTS cmsjobs_publications;
+DROP TABLE IF EXISTS cmsjobs_schedule_seen;
+DROP TABLE IF EXISTS cmsjobs_schedules;
+DROP TABLE IF EXISTS cmsjobs_ticks;

@@ -2,7 +2,7 @@
 -- One row for each condition: whether it holds, since when, and who saw it. A
 -- change is a compare-and-set on active, so that one process notifies of it.
 -- Times are Unix milliseconds by the database's clock.
-CREATE TABLE cmsjobs_conditions (
+CREATE TABLE IF NOT EXISTS cmsjobs_conditions (
   name VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   active INT NOT NULL,
   pending_since BIGINT NOT NULL,
@@ -14,7 +14,7 @@ CREATE TABLE cmsjobs_conditions (
 
 -- One row for each process of the service and what it does: its heartbeat, and
 -- when its scheduler last went through the timetable (0: it has none).
-CREATE TABLE cmsjobs_processes (
+CREATE TABLE IF NOT EXISTS cmsjobs_processes (
   id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   host VARCHAR(191) NOT NULL,
   pid INT NOT NULL,
@@ -27,12 +27,12 @@ CREATE TABLE cmsjobs_processes (
 
 -- When an outside monitor was last called: for the service, or for the success
 -- of a schedule entry. at is the compare-and-set by which one process calls.
-CREATE TABLE cmsjobs_pings (
+CREATE TABLE IF NOT EXISTS cmsjobs_pings (
   name VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
-DROP TABLE cmsjobs_pings;
-DROP TABLE cmsjobs_processes;
-DROP TABLE cmsjobs_conditions;
+DROP TABLE IF EXISTS cmsjobs_pings;
+DROP TABLE IF EXISTS cmsjobs_processes;
+DROP TABLE IF EXISTS cmsjobs_conditions;

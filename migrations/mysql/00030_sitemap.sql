@@ -1,7 +1,7 @@
 -- +goose Up
 -- What the last sitemap of a target was made of, so that a run in which
 -- nothing changed can say so and stop.
-CREATE TABLE cmsjobs_sitemap_state (
+CREATE TABLE IF NOT EXISTS cmsjobs_sitemap_state (
     target       VARCHAR(191) NOT NULL PRIMARY KEY,
     fingerprint  VARCHAR(64)  NOT NULL,
     summary      TEXT         NOT NULL,
@@ -11,7 +11,7 @@ CREATE TABLE cmsjobs_sitemap_state (
 -- The addresses that a consumer of changes knows (indexnow: what IndexNow has
 -- accepted; purge: what caches know), and what they were like then.
 -- hash is FNV-1a of the address, stamp of what a reader would see changed.
-CREATE TABLE cmsjobs_known_urls (
+CREATE TABLE IF NOT EXISTS cmsjobs_known_urls (
     consumer VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     hash     BIGINT NOT NULL,
     url      TEXT   NOT NULL,
@@ -21,5 +21,5 @@ CREATE TABLE cmsjobs_known_urls (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
-DROP TABLE cmsjobs_known_urls;
-DROP TABLE cmsjobs_sitemap_state;
+DROP TABLE IF EXISTS cmsjobs_known_urls;
+DROP TABLE IF EXISTS cmsjobs_sitemap_state;

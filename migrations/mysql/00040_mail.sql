@@ -1,6 +1,6 @@
 -- +goose Up
 -- The ledger: one row for each recipient of each job. Times are Unix milliseconds.
-CREATE TABLE cmsjobs_mail (
+CREATE TABLE IF NOT EXISTS cmsjobs_mail (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   recipient VARCHAR(254) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -16,16 +16,16 @@ CREATE TABLE cmsjobs_mail (
   code INT NOT NULL,
   answer VARCHAR(500) NOT NULL,
   created_at BIGINT NOT NULL,
-  updated_at BIGINT NOT NULL
+  updated_at BIGINT NOT NULL,
+  UNIQUE INDEX cmsjobs_mail_once (job_uuid, recipient),
+  INDEX cmsjobs_mail_status (status, id),
+  INDEX cmsjobs_mail_recipient (recipient, id),
+  INDEX cmsjobs_mail_created (created_at),
+  INDEX cmsjobs_mail_message (message_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
-CREATE UNIQUE INDEX cmsjobs_mail_once ON cmsjobs_mail (job_uuid, recipient);
-CREATE INDEX cmsjobs_mail_status ON cmsjobs_mail (status, id);
-CREATE INDEX cmsjobs_mail_recipient ON cmsjobs_mail (recipient, id);
-CREATE INDEX cmsjobs_mail_created ON cmsjobs_mail (created_at);
-CREATE INDEX cmsjobs_mail_message ON cmsjobs_mail (message_id);
 
 -- Every attempt, one row a recipient.
-CREATE TABLE cmsjobs_mail_attempts (
+CREATE TABLE IF NOT EXISTS cmsjobs_mail_attempts (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   recipient VARCHAR(254) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -36,21 +36,21 @@ CREATE TABLE cmsjobs_mail_attempts (
   code INT NOT NULL,
   answer VARCHAR(500) NOT NULL,
   duration_ms BIGINT NOT NULL,
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  INDEX cmsjobs_mail_attempts_job (job_uuid, id),
+  INDEX cmsjobs_mail_attempts_created (created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
-CREATE INDEX cmsjobs_mail_attempts_job ON cmsjobs_mail_attempts (job_uuid, id);
-CREATE INDEX cmsjobs_mail_attempts_created ON cmsjobs_mail_attempts (created_at);
 
 -- What was to be sent, kept only where the configuration says so.
-CREATE TABLE cmsjobs_mail_payloads (
+CREATE TABLE IF NOT EXISTS cmsjobs_mail_payloads (
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   payload MEDIUMTEXT NOT NULL,
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  INDEX cmsjobs_mail_payloads_created (created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
-CREATE INDEX cmsjobs_mail_payloads_created ON cmsjobs_mail_payloads (created_at);
 
 -- Addresses that get no mail. expires_at 0 is never.
-CREATE TABLE cmsjobs_mail_suppressions (
+CREATE TABLE IF NOT EXISTS cmsjobs_mail_suppressions (
   recipient VARCHAR(254) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   reason VARCHAR(32) NOT NULL,
   detail VARCHAR(500) NOT NULL,
@@ -59,15 +59,15 @@ CREATE TABLE cmsjobs_mail_suppressions (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- Rate limits: one row a bucket, its counts as JSON.
-CREATE TABLE cmsjobs_mail_limits (
+CREATE TABLE IF NOT EXISTS cmsjobs_mail_limits (
   bucket VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   counts VARCHAR(1000) NOT NULL,
   updated_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
-DROP TABLE cmsjobs_mail_limits;
-DROP TABLE cmsjobs_mail_suppressions;
-DROP TABLE cmsjobs_mail_payloads;
-DROP TABLE cmsjobs_mail_attempts;
-DROP TABLE cmsjobs_mail;
+DROP TABLE IF EXISTS cmsjobs_mail_limits;
+DROP TABLE IF EXISTS cmsjobs_mail_suppressions;
+DROP TABLE IF EXISTS cmsjobs_mail_payloads;
+DROP TABLE IF EXISTS cmsjobs_mail_attempts;
+DROP TABLE IF EXISTS cmsjobs_mail;

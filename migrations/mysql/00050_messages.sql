@@ -1,6 +1,6 @@
 -- +goose Up
 -- One row for each dependency that ever failed. Times are Unix milliseconds by the database's clock.
-CREATE TABLE cmsjobs_breakers (
+CREATE TABLE IF NOT EXISTS cmsjobs_breakers (
   dependency VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   state VARCHAR(16) NOT NULL,
   failures INT NOT NULL,
@@ -12,7 +12,7 @@ CREATE TABLE cmsjobs_breakers (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- Who wants to hear of what. Times are Unix milliseconds.
-CREATE TABLE cmsjobs_webhooks (
+CREATE TABLE IF NOT EXISTS cmsjobs_webhooks (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   name VARCHAR(191) NOT NULL,
   url VARCHAR(2000) NOT NULL,
@@ -27,7 +27,7 @@ CREATE TABLE cmsjobs_webhooks (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- Every attempt to deliver.
-CREATE TABLE cmsjobs_webhook_deliveries (
+CREATE TABLE IF NOT EXISTS cmsjobs_webhook_deliveries (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   message_id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   subscription_id BIGINT NOT NULL,
@@ -39,14 +39,14 @@ CREATE TABLE cmsjobs_webhook_deliveries (
   request MEDIUMTEXT NOT NULL,
   answer MEDIUMTEXT NOT NULL,
   duration_ms BIGINT NOT NULL,
-  created_at BIGINT NOT NULL
+  created_at BIGINT NOT NULL,
+  INDEX cmsjobs_webhook_deliveries_message (message_id, id),
+  INDEX cmsjobs_webhook_deliveries_subscription (subscription_id, id),
+  INDEX cmsjobs_webhook_deliveries_created (created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
-CREATE INDEX cmsjobs_webhook_deliveries_message ON cmsjobs_webhook_deliveries (message_id, id);
-CREATE INDEX cmsjobs_webhook_deliveries_subscription ON cmsjobs_webhook_deliveries (subscription_id, id);
-CREATE INDEX cmsjobs_webhook_deliveries_created ON cmsjobs_webhook_deliveries (created_at);
 
 -- When administrators were last notified of a thing, and how often it happened since. Times are Unix milliseconds.
-CREATE TABLE cmsjobs_notifications (
+CREATE TABLE IF NOT EXISTS cmsjobs_notifications (
   topic VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   notified_at BIGINT NOT NULL,
   notified_by VARCHAR(191) NOT NULL,
@@ -57,7 +57,7 @@ CREATE TABLE cmsjobs_notifications (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
-DROP TABLE cmsjobs_notifications;
-DROP TABLE cmsjobs_webhook_deliveries;
-DROP TABLE cmsjobs_webhooks;
-DROP TABLE cmsjobs_breakers;
+DROP TABLE IF EXISTS cmsjobs_notifications;
+DROP TABLE IF EXISTS cmsjobs_webhook_deliveries;
+DROP TABLE IF EXISTS cmsjobs_webhooks;
+DROP TABLE IF EXISTS cmsjobs_breakers;

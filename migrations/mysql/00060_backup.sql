@@ -2,7 +2,7 @@
 -- One row a backup, made or tried. Times are Unix milliseconds. The archives' own
 -- manifest files stay the truth about what exists: this table knows what was tried, and
 -- what was verified.
-CREATE TABLE cmsjobs_backups (
+CREATE TABLE IF NOT EXISTS cmsjobs_backups (
   id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   status VARCHAR(16) NOT NULL,
   started_at BIGINT NOT NULL,
@@ -12,13 +12,13 @@ CREATE TABLE cmsjobs_backups (
   report MEDIUMTEXT NOT NULL,
   -- Who asked: schedule, job, command or restore; and which job or person.
   source VARCHAR(16) NOT NULL DEFAULT '',
-  asked_by VARCHAR(191) NOT NULL DEFAULT ''
+  asked_by VARCHAR(191) NOT NULL DEFAULT '',
+  INDEX cmsjobs_backups_started (started_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
-CREATE INDEX cmsjobs_backups_started ON cmsjobs_backups (started_at);
 
 -- One row each time a backup was read back. level says how far: bytes, parsed or
 -- restored.
-CREATE TABLE cmsjobs_backup_verifications (
+CREATE TABLE IF NOT EXISTS cmsjobs_backup_verifications (
   id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   backup_id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   destination VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -28,15 +28,15 @@ CREATE TABLE cmsjobs_backup_verifications (
   report MEDIUMTEXT NOT NULL,
   -- 1 when the verification says something about the backup, 0 when it could not be done:
   -- the destination did not answer, or the time ran out.
-  conclusive INT NOT NULL DEFAULT 1
+  conclusive INT NOT NULL DEFAULT 1,
+  INDEX cmsjobs_backup_verifications_backup (backup_id, finished_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
-CREATE INDEX cmsjobs_backup_verifications_backup ON cmsjobs_backup_verifications (backup_id, finished_at);
 
 -- Holds off a second backup, restore or prune while one runs, wherever in the
 -- fleet, and names the temporary databases that verifications use. Times are Unix
 -- milliseconds of the database's clock. A row is free when expires_at has passed;
 -- its holder renews it.
-CREATE TABLE cmsjobs_backup_locks (
+CREATE TABLE IF NOT EXISTS cmsjobs_backup_locks (
   name VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   holder VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   host VARCHAR(191) NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE cmsjobs_backup_locks (
 
 -- The keys that sign manifest files. The private key never leaves this table:
 -- dumps hold the table without its rows.
-CREATE TABLE cmsjobs_backup_keys (
+CREATE TABLE IF NOT EXISTS cmsjobs_backup_keys (
   name VARCHAR(32) NOT NULL PRIMARY KEY,
   private_key VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   made_at BIGINT NOT NULL
@@ -55,7 +55,7 @@ CREATE TABLE cmsjobs_backup_keys (
 
 -- What the manifest files at the destinations say, so that a list need not read
 -- them all. A row is valid while size, modified and tag of the file are the same.
-CREATE TABLE cmsjobs_backup_index (
+CREATE TABLE IF NOT EXISTS cmsjobs_backup_index (
   destination VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   object_key VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   size BIGINT NOT NULL,
@@ -69,7 +69,7 @@ CREATE TABLE cmsjobs_backup_index (
 -- none. A row is written before the first change. phase is loading, ready, exchanged,
 -- published or undoing; detail says, as JSON, what was loaded beside the site and what
 -- follows.
-CREATE TABLE cmsjobs_backup_restores (
+CREATE TABLE IF NOT EXISTS cmsjobs_backup_restores (
   id VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   backup_id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   host VARCHAR(191) NOT NULL,
@@ -79,9 +79,9 @@ CREATE TABLE cmsjobs_backup_restores (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
-DROP TABLE cmsjobs_backup_restores;
-DROP TABLE cmsjobs_backup_index;
-DROP TABLE cmsjobs_backup_keys;
-DROP TABLE cmsjobs_backup_locks;
-DROP TABLE cmsjobs_backup_verifications;
-DROP TABLE cmsjobs_backups;
+DROP TABLE IF EXISTS cmsjobs_backup_restores;
+DROP TABLE IF EXISTS cmsjobs_backup_index;
+DROP TABLE IF EXISTS cmsjobs_backup_keys;
+DROP TABLE IF EXISTS cmsjobs_backup_locks;
+DROP TABLE IF EXISTS cmsjobs_backup_verifications;
+DROP TABLE IF EXISTS cmsjobs_backups;

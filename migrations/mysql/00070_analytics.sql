@@ -2,7 +2,7 @@
 -- Raw page views and events. The key is the order in which a roll-up reads: a day's
 -- views, visitor by visitor, in the order of time. nonce tells views of one
 -- millisecond apart and makes an import repeatable.
-CREATE TABLE cmsjobs_page_views (
+CREATE TABLE IF NOT EXISTS cmsjobs_page_views (
   day      CHAR(10)     NOT NULL, -- the CMS's calendar day, 2006-01-02
   visitor  BINARY(16)   NOT NULL, -- salted hash, of one day only
   at       BIGINT       NOT NULL, -- Unix milliseconds
@@ -19,13 +19,14 @@ CREATE TABLE cmsjobs_page_views (
   content  VARCHAR(191) NOT NULL, -- utm_content
   event    VARCHAR(64)  NOT NULL, -- its name; '' is a view
   kind     VARCHAR(8)   NOT NULL, -- 'view', 'event', 'bot' or 'spam'
-  PRIMARY KEY (day, visitor, at, nonce)
+  PRIMARY KEY (day, visitor, at, nonce),
+  INDEX cmsjobs_page_views_nonce (day, nonce)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- One row a day that has views. version grows with every batch of them, rolled
 -- is the version that the roll-up holds, goals a digest of the goals that it counted:
 -- a day is due while one of them differs.
-CREATE TABLE cmsjobs_analytics_days (
+CREATE TABLE IF NOT EXISTS cmsjobs_analytics_days (
   day       CHAR(10) NOT NULL PRIMARY KEY,
   version   BIGINT   NOT NULL,
   rolled    BIGINT   NOT NULL DEFAULT 0,
@@ -34,7 +35,7 @@ CREATE TABLE cmsjobs_analytics_days (
   bad_rows  BIGINT   NOT NULL DEFAULT 0
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
-CREATE TABLE cmsjobs_analytics_daily (
+CREATE TABLE IF NOT EXISTS cmsjobs_analytics_daily (
   site      VARCHAR(100) NOT NULL,
   day       CHAR(10)     NOT NULL,
   dimension VARCHAR(12)  NOT NULL,
@@ -52,7 +53,7 @@ CREATE TABLE cmsjobs_analytics_daily (
   PRIMARY KEY (day, site, dimension, name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
-CREATE TABLE cmsjobs_analytics_hourly (
+CREATE TABLE IF NOT EXISTS cmsjobs_analytics_hourly (
   site     VARCHAR(100) NOT NULL,
   day      CHAR(10)     NOT NULL,
   hour     BIGINT       NOT NULL, -- Unix seconds of its first moment
@@ -65,25 +66,24 @@ CREATE TABLE cmsjobs_analytics_hourly (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- Salts of visitor hashes; destroyed 48 hours after their day began.
-CREATE TABLE cmsjobs_analytics_salts (
+CREATE TABLE IF NOT EXISTS cmsjobs_analytics_salts (
   day     CHAR(10)  NOT NULL PRIMARY KEY,
   salt    VARBINARY(32) NOT NULL,
   expires BIGINT    NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- The counters of posts.views at the end of the last run, for the last resort.
-CREATE TABLE cmsjobs_analytics_counters (
+CREATE TABLE IF NOT EXISTS cmsjobs_analytics_counters (
   entity VARCHAR(100) NOT NULL PRIMARY KEY,
   views  BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- An import finds the views that are stored by day and nonce, which is a digest
 -- of their content.
-CREATE INDEX cmsjobs_page_views_nonce ON cmsjobs_page_views (day, nonce);
 
 -- How far a log was read, by a digest of its beginning (64 KiB), and a digest of
 -- the 64 KiB that follow the position. A log that is imported again is read from there.
-CREATE TABLE cmsjobs_analytics_imports (
+CREATE TABLE IF NOT EXISTS cmsjobs_analytics_imports (
   id       CHAR(64) NOT NULL PRIMARY KEY,
   read_to  BIGINT   NOT NULL,
   digest   CHAR(64) NOT NULL,
@@ -92,10 +92,10 @@ CREATE TABLE cmsjobs_analytics_imports (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
 
 -- +goose Down
-DROP TABLE cmsjobs_analytics_imports;
-DROP TABLE cmsjobs_analytics_counters;
-DROP TABLE cmsjobs_analytics_salts;
-DROP TABLE cmsjobs_analytics_hourly;
-DROP TABLE cmsjobs_analytics_daily;
-DROP TABLE cmsjobs_analytics_days;
-DROP TABLE cmsjobs_page_views;
+DROP TABLE IF EXISTS cmsjobs_analytics_imports;
+DROP TABLE IF EXISTS cmsjobs_analytics_counters;
+DROP TABLE IF EXISTS cmsjobs_analytics_salts;
+DROP TABLE IF EXISTS cmsjobs_analytics_hourly;
+DROP TABLE IF EXISTS cmsjobs_analytics_daily;
+DROP TABLE IF EXISTS cmsjobs_analytics_days;
+DROP TABLE IF EXISTS cmsjobs_page_views;

@@ -1,7 +1,7 @@
 -- +goose Up
 -- Filters of the lists that people saved, each its owner's own. query is a filter as
 -- the page's address writes it; times are Unix milliseconds.
-CREATE TABLE cmsjobs_saved_filters (
+CREATE TABLE IF NOT EXISTS cmsjobs_saved_filters (
   owner VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   list VARCHAR(16) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
   name VARCHAR(60) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -11,4 +11,4 @@ CREATE TABLE cmsjobs_saved_filters (
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 -- +goose Down
-DROP TABLE cmsjobs_saved_filters;
+DROP TABLE IF EXISTS cmsjobs_saved_filters;

@@ -57,29 +57,39 @@ type line struct {
 func main() {
 	dsn := flag.String("dsn", "", "postgres://…")
 	n := flag.Int("jobs", 20000, "jobs")
+	refill := flag.Bool("refill", false, "only leave so many jobs in the table")
+	workers := flag.Int("workers", 0, "only be one of many processes, with so many workers (bench/fleet)")
+	cooldown := flag.Duration("cooldown", time.Millisecond, "with -workers: between fetches; polls: ten times")
 	flag.Parse()
-	if err := run(context.Background(), *dsn, *n); err != nil {
+	var steps []step
+	switch {
+	case *refill:
+		steps = []step{(*bench).migrate, (*bench).refill}
+	case *workers > 0:
+		*n, steps = *workers, []step{func(b *bench, ctx context.Context, n int) error {
+			return b.workers(ctx, n, *cooldown)
+		}}
+	default:
+		steps = []step{(*bench).migrate, (*bench).enqueueOne, (*bench).enqueueTen, (*bench).bulk, (*bench).tuned,
+			(*bench).defaults, (*bench).pickUp}
+	}
+	if err := run(context.Background(), *dsn, *n, steps); err != nil {
 		log.Fatal(err)
 	}
 }
 
-func run(ctx context.Context, dsn string, n int) error {
+// step is a part of the measurement, with so many jobs.
+type step func(*bench, context.Context, int) error
+
+func run(ctx context.Context, dsn string, n int, steps []step) error {
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
-	if err != nil {
-		return err
-	}
-	if _, err := migrator.Migrate(ctx, rivermigrate.DirectionUp, nil); err != nil {
-		return err
-	}
 	b := &bench{pool: pool, out: json.NewEncoder(os.Stdout)}
-	for _, step := range []func(context.Context, int) error{b.enqueueOne, b.enqueueTen, b.bulk, b.tuned, b.defaults,
-		b.pickUp} {
-		if err := step(ctx, n); err != nil {
+	for _, step := range steps {
+		if err := step(b, ctx, n); err != nil {
 			return err
 		}
 	}
@@ -89,6 +99,16 @@ func run(ctx context.Context, dsn string, n int) error {
 type bench struct {
 	pool *pgxpool.Pool
 	out  *json.Encoder
+}
+
+// migrate makes River's tables.
+func (b *bench) migrate(ctx context.Context, _ int) error {
+	migrator, err := rivermigrate.New(riverpgxv5.New(b.pool), nil)
+	if err != nil {
+		return err
+	}
+	_, err = migrator.Migrate(ctx, rivermigrate.DirectionUp, nil)
+	return err
 }
 
 func (b *bench) client(c *river.Config) (*river.Client[pgx.Tx], error) {
