@@ -1,6 +1,11 @@
 package config
 
-import "time"
+import (
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
 
 // Analytics says whether page views are collected, and how long they are kept.
 type Analytics struct {
@@ -14,10 +19,18 @@ type Analytics struct {
 	Weekly    bool              `koanf:"weekly"`     // a mail every Monday
 	WeeklyTo  []string          `koanf:"weekly_to"`  // else mail.admin, else the CMS's admin_email
 	ServerKey Secret            `koanf:"server_key"` // "" closes POST /collect/server
+	Goals     []Goal            `koanf:"goals"`
 	Table     string            `koanf:"table"`
 	Columns   map[string]string `koanf:"columns"`
 	// LogAddress is what the service's log has of a visitor's address: drop, shorten.
 	LogAddress string `koanf:"log_address"`
+}
+
+// Goal is a page or an event that visits are meant to reach.
+type Goal struct {
+	Name  string `koanf:"name"`
+	Path  string `koanf:"path"`  // of the page, with * for any characters
+	Event string `koanf:"event"` // or its name
 }
 
 func defaultAnalytics() Analytics {
@@ -34,8 +47,39 @@ func (a Analytics) check(r *report) {
 		r.add("analytics/server_key", "it has %d characters, and needs %d: openssl rand -hex 32", len(key),
 			minServerKey)
 	}
+	a.checkGoals(r)
 	if a.Table == "" && len(a.Columns) > 0 {
 		r.add("analytics/columns", "columns are mapped, but analytics.table names no table")
+	}
+}
+
+// What an event's name may have, and how many goals each view is compared with.
+const (
+	maxEventName = 64
+	maxGoals     = 100
+)
+
+func (a Analytics) checkGoals(r *report) {
+	if len(a.Goals) > maxGoals {
+		r.add("analytics/goals", "there are %d goals, and may be %d", len(a.Goals), maxGoals)
+	}
+	names := map[string]bool{}
+	for i, g := range a.Goals {
+		path := fmt.Sprintf("analytics/goals/%d", i)
+		switch {
+		case strings.TrimSpace(g.Name) == "" || utf8.RuneCountInString(g.Name) > 100:
+			r.add(path, "a goal needs a name, of 100 characters at most")
+		case names[g.Name]:
+			r.add(path, "two goals have the name %q", g.Name)
+		case (g.Path == "") == (g.Event == ""):
+			r.add(path, "the goal %q needs either path or event", g.Name)
+		case g.Path != "" && (!strings.HasPrefix(g.Path, "/") || strings.ContainsAny(g.Path, "?#")):
+			r.add(path, "the path of the goal %q begins with / and ends before ? and #: /order/thanks", g.Name)
+		case utf8.RuneCountInString(g.Event) > maxEventName || strings.TrimSpace(g.Event) != g.Event:
+			r.add(path, "the event of the goal %q has %d characters at most, and no blanks around it", g.Name,
+				maxEventName)
+		}
+		names[g.Name] = true
 	}
 }
 

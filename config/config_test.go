@@ -392,3 +392,29 @@ php:
 		t.Errorf("more processes than all may have: %v", err)
 	}
 }
+
+// A goal is a page or an event, under a name that no other has.
+func TestGoalsAreChecked(t *testing.T) {
+	for text, want := range map[string]string{
+		"[{name: Order, path: /order/*/thanks}, {name: Mail, event: Signup}]": "",
+		"[{path: /a}]": "needs a name",
+		"[{name: a, path: /a}, {name: a, event: b}]": "two goals",
+		"[{name: a}]":                                         "either path or event",
+		"[{name: a, path: /a, event: b}]":                     "either path or event",
+		"[{name: a, path: a}]":                                "begins with /",
+		"[{name: a, path: \"/a?b=1\"}]":                       "ends before ?",
+		"[{name: a, event: " + strings.Repeat("e", 65) + "}]": "64 characters",
+	} {
+		file := filepath.Join(t.TempDir(), "cmsjobs.yaml")
+		if err := os.WriteFile(file, []byte("analytics: {goals: "+text+"}\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := Load(Sources{File: file})
+		switch {
+		case want == "" && (err != nil || len(c.Analytics.Goals) != 2 || c.Analytics.Goals[1].Event != "Signup"):
+			t.Errorf("%s: %v", text, err)
+		case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

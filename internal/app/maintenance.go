@@ -149,6 +149,9 @@ func analyticsHandler(registry *jobs.Registry, r *Services) error {
 		RespectDoNotTrack: c.HonourDNT, KeepRaw: c.KeepRaw,
 		Buffer: c.Buffer, PerAddress: float64(c.Rate) / 60, TrustedProxies: r.Config.HTTP.Networks(),
 		CountPostViews: !c.Collect && c.Table == ""}
+	for _, g := range c.Goals {
+		a.Goals = append(a.Goals, analytics.Goal(g))
+	}
 	if c.Table != "" {
 		column := func(name string) string { return c.Columns[name] }
 		a.Mapped = &analytics.Mapping{Table: c.Table, At: column("at"), Visitor: column("visitor"),

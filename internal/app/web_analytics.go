@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	analyticspage "github.com/cmsjobs/cmsjobs/internal/web/feature/analytics"
 )
 
@@ -12,38 +13,33 @@ type webAnalytics struct{ h *analytics.Handler }
 
 func (a webAnalytics) Report(ctx context.Context, q analyticspage.AnalyticsQuery) (analyticspage.AnalyticsReport,
 	error) {
-	filter := analytics.Filter{Dimension: q.Dimension, Name: q.Name}
-	if filter.Dimension == "system" {
-		filter.Dimension = "os" // the word of the tables
+	asked := analytics.ReportQuery{Since: q.Since, Until: q.Until, Site: q.Site, Limit: q.Limit}
+	for _, f := range q.Filters {
+		asked.Filters = append(asked.Filters, analytics.Filter(f))
 	}
-	r, err := a.h.Report(ctx, analytics.ReportQuery{Since: q.Since, Until: q.Until, Site: q.Site, Limit: q.Limit,
-		Filter: filter})
+	r, err := a.h.Report(ctx, asked)
 	if err != nil {
 		return analyticspage.AnalyticsReport{}, err
 	}
 	out := analyticspage.AnalyticsReport{Dimensions: map[string][]analyticspage.AnalyticsItem{}, Total: total(r.Total),
 		Previous: total(r.Previous), All: total(r.Total), Current: r.Current, Deleted: r.Deleted}
-	if filter.Dimension != "" {
+	if len(q.Filters) > 0 {
 		out.All = total(r.All)
 	}
-	for _, d := range r.Days {
-		out.Days = append(out.Days, analyticspage.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors,
-			Visits: d.Visits, Bounces: d.Bounces,
-			BounceRate: d.BounceRate, VisitSeconds: d.VisitSeconds})
-	}
+	out.Days = ops.Each(r.Days, func(d analytics.Day) analyticspage.AnalyticsDay {
+		return analyticspage.AnalyticsDay{Day: d.Day, Views: d.Views, Visitors: d.Visitors, Visits: d.Visits,
+			Bounces: d.Bounces, BounceRate: d.BounceRate, VisitSeconds: d.VisitSeconds}
+	})
+	out.Hours = ops.Each(r.Hours, func(h analytics.Hour) analyticspage.AnalyticsHour {
+		return analyticspage.AnalyticsHour{Hour: h.Hour, Views: h.Views, Visitors: h.Visitors, Visits: h.Visits,
+			Bounces: h.Bounces, BounceRate: h.BounceRate, VisitSeconds: h.VisitSeconds}
+	})
 	for _, l := range r.Lists {
-		items := []analyticspage.AnalyticsItem{}
-		for _, i := range l.Items {
-			items = append(items, analyticspage.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors,
-				Visits:     i.Visits,
+		out.Dimensions[l.Dimension] = ops.Each(l.Items, func(i analytics.Item) analyticspage.AnalyticsItem {
+			return analyticspage.AnalyticsItem{Name: i.Name, Views: i.Views, Visitors: i.Visitors, Visits: i.Visits,
 				BounceRate: i.BounceRate, VisitSeconds: i.VisitSeconds, PageSeconds: i.PageSeconds,
-				ExitRate: i.ExitRate})
-		}
-		name := l.Dimension
-		if name == "os" {
-			name = "system" // the word of the API and the pages
-		}
-		out.Dimensions[name] = items
+				ExitRate: i.ExitRate, ConversionRate: i.ConversionRate}
+		})
 	}
 	return out, nil
 }

@@ -108,18 +108,29 @@ func (a *commandLine) analyticsProcessCommand() *cobra.Command {
 
 func (a *commandLine) analyticsReportCommand() *cobra.Command {
 	var span, format, out, host string
+	var only []string
 	var limit int
 	c := &cobra.Command{Use: "report", Short: "Write a report as HTML, CSV or JSON",
 		Example: "  cmsjobs analytics report --range 2026-01-01..2026-01-31 --format html -o january.html\n  cmsjobs " +
-			"analytics report --range 2026-W05 --format csv", Args: cobra.NoArgs,
+			"analytics report --range 2026-W05 --format csv\n  cmsjobs analytics report --range 2026-01 " +
+			"--filter page:/news " +
+			"--filter country:VN", Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			days, err := analytics.ParseDays(span)
 			if err != nil {
 				return app.UsageError{Err: err}
 			}
+			var filters []analytics.Filter
+			for _, text := range only {
+				f, err := analytics.ParseFilter(text)
+				if err != nil {
+					return app.UsageError{Err: err}
+				}
+				filters = append(filters, f)
+			}
 			return a.withServices(c, func(ctx context.Context, r *app.Services) error {
 				report, err := r.Handlers.Analytics.Report(ctx, analytics.ReportQuery{
-					Since: days.Start, Until: days.End, Site: host, Limit: limit})
+					Since: days.Start, Until: days.End, Site: host, Limit: limit, Filters: filters})
 				if err != nil {
 					return err
 				}
@@ -130,6 +141,8 @@ func (a *commandLine) analyticsReportCommand() *cobra.Command {
 	c.Flags().StringVar(&format, "format", "html", "html, csv or json")
 	c.Flags().StringVarP(&out, "output", "o", "", "file to write (default: standard output)")
 	c.Flags().StringVar(&host, "host", "", "only this host")
+	c.Flags().StringArrayVar(&only, "filter", nil, "only visits that fit, such as page:/news, goal:Order or referrer: "+
+		"(direct); may be repeated, and all must fit")
 	limitFlag(c, &limit, 20, "entries of each list")
 	_ = c.MarkFlagRequired("range") // the flag is there
 	return c

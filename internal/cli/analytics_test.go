@@ -28,6 +28,16 @@ func mailServer(t *testing.T) (inbox, int) {
 	return box, server.Listen(t)
 }
 
+// goalsFile is a configuration with a goal.
+func goalsFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "cmsjobs.yaml")
+	if err := os.WriteFile(file, []byte("analytics: {goals: [{name: Pier, path: \"/the-*\"}]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // TestTheWeekArrivesByMail goes the whole way of an owner without a collector:
 // access log, roll-up, reports, and the mail of the week at a real mail server.
 func TestTheWeekArrivesByMail(t *testing.T) {
@@ -76,6 +86,20 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 		t.Errorf("%.300s, %v", html, err)
 	}
 	want(t, on("analytics", "report", "--range", "last week"), exitUsage, "2026-W05")
+	for days, filters := range map[string][2]string{week: {"page:/the-pier", "channel:search"},
+		start.Format(time.DateOnly): {"referrer:Google", "goal:Pier"}} {
+		r := answer[analytics.Report](t, on("--config", goalsFile(t), "analytics", "report", "--range", days, "--format", "json",
+			"--filter", filters[0], "--filter", filters[1]))
+		if r.Total.Views != map[bool]int64{true: 91, false: 10}[days == week] || len(r.Filters) != 2 ||
+			(len(r.Hours) == 24) != (days != week) {
+			t.Errorf("%s with %v: %+v", days, filters, r.Total)
+		}
+	}
+	if r := answer[analytics.Report](t, on("analytics", "report", "--range", week, "--format", "json", "--filter",
+		"page:/the-pier", "--filter", "channel:direct")); r.Total.Visits != 0 || r.All.Visits != 91 {
+		t.Errorf("direct visits of the pier: %+v of %+v", r.Total, r.All)
+	}
+	want(t, on("analytics", "report", "--range", week, "--filter", "shoe:1"), exitUsage, "page:/news")
 
 	want(t, on("schedule", "list"), 0, "analytics.weekly")
 	want(t, on("enqueue", "analytics.weekly", `{"week":"`+week+`"}`), 0)

@@ -38,9 +38,10 @@ func StartReceiver() (address string, stop func() error, err error) {
 }
 
 // accessLog is what a web server would have written within the days of the past: more
-// visits from week to week, each of a few pages.
-func (d Site) accessLog(now time.Time) string {
-	random := rand.New(rand.NewPCG(7, 7))
+// visits from week to week, each of a few pages. Some reach a goal; events are what the
+// script would have sent.
+func (d Site) accessLog(now time.Time) (text string, events []analytics.View) {
+	random, reached := rand.New(rand.NewPCG(7, 7)), rand.New(rand.NewPCG(8, 8))
 	agents := []string{
 		"Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/126.0.0.0 " +
 			"Safari/537.36",
@@ -62,15 +63,26 @@ func (d Site) accessLog(now time.Time) string {
 		at := now.Add(-time.Duration((1 - gone) * pastDays * 24 * float64(time.Hour))).UTC()
 		visitor, agent := random.IntN(1200), agents[random.IntN(len(agents))]
 		query, referrer := queries[random.IntN(len(queries))], referrers[random.IntN(len(referrers))]
+		address := fmt.Sprintf("198.51.%d.%d", 100+visitor/250, 1+visitor%250)
+		view := func(path string) {
+			lines = append(lines, line{at, fmt.Sprintf("%s - - [%s] \"GET %s%s HTTP/1.1\" 200 5120 \"%s\" \"%s\"\n", address,
+				at.Format("02/Jan/2006:15:04:05 -0700"), path, query, referrer, agent)})
+		}
 		for range 1 + int(random.ExpFloat64()*1.6) {
 			if at.After(now) {
 				break
 			}
-			lines = append(lines, line{at, fmt.Sprintf("198.51.%d.%d - - [%s] \"GET /blog/post-%d%s HTTP/1.1\" 200 "+
-				"5120 \"%s\" \"%s\"\n", 100+visitor/250, 1+visitor%250, at.Format("02/Jan/2006:15:04:05 -0700"),
-				1+int(random.ExpFloat64()*6), query, referrer, agent)})
+			path := fmt.Sprintf("/blog/post-%d", 1+int(random.ExpFloat64()*6))
+			view(path)
+			if event := goalEvents[reached.IntN(len(goalEvents))]; event != "" && !strings.Contains(agent, "Googlebot") {
+				events = append(events, analytics.View{At: at.Add(5 * time.Second), Host: d.host, Path: path, Event: event,
+					Address: address, Agent: agent})
+			}
 			at = at.Add(time.Duration(8+random.IntN(180)) * time.Second)
 			query, referrer = "", d.url()+"/"
+		}
+		if reached.IntN(25) == 0 && !at.After(now) {
+			view("/contact")
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b line) int { return a.at.Compare(b.at) })
@@ -78,8 +90,11 @@ func (d Site) accessLog(now time.Time) string {
 	for _, l := range lines {
 		log.WriteString(l.text)
 	}
-	return log.String()
+	return log.String(), events
 }
+
+// goalEvents are what follows a view of the demo: mostly nothing.
+var goalEvents = [40]string{"Signup", "Signup", "Download", "Share"}
 
 // AddHistory gives the pages something to show: 30 days of visits, runs and failures,
 // and, where the site has a shop, jobs of PHP's.
@@ -88,7 +103,7 @@ func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) 
 	if _, err := os.Stat(name); err == nil {
 		return nil // an earlier run of the demo did it
 	}
-	log := site.accessLog(now)
+	log, events := site.accessLog(now)
 	if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
 		return err
 	}
@@ -98,6 +113,9 @@ func AddHistory(ctx context.Context, r *app.Services, site Site, now time.Time) 
 	if _, err := r.Handlers.Analytics.Import(ctx, analytics.Log{Name: name}, strings.NewReader(log),
 		func(int64) {}); err != nil {
 		return fmt.Errorf("reading the demo's access log: %w", err)
+	}
+	if _, err := r.Handlers.Analytics.Store(ctx, events); err != nil { // by the salts that the log had
+		return fmt.Errorf("storing the demo's events: %w", err)
 	}
 	if err := addPast(ctx, r, site, now); err != nil {
 		return fmt.Errorf("adding what was done in the last 30 days: %w", err)

@@ -16,7 +16,9 @@ func (d Site) ConfigFile() string { return filepath.Join(cmp.Or(d.root, d.Dir), 
 // Configure writes the configuration file of the demo's sites.
 func Configure(all ...Site) error {
 	var text strings.Builder
-	text.WriteString("# The demo's sites; it writes this file each time. See: cmsjobs config example\nsites:\n")
+	text.WriteString("# The demo's sites; it writes this file each time. See: cmsjobs config example\n" +
+		"analytics: {goals: [{name: Contact, path: /contact}, {name: Newsletter, event: Signup}, {name: Guide, event: " +
+		"Download}]}\nsites:\n")
 	for _, d := range all {
 		fmt.Fprintf(&text, "  %s: {cms: {dir: %q}}\n", d.Name, d.Dir)
 	}

@@ -200,8 +200,11 @@ func operation(s schemas, r web.Route, problem map[string]any) map[string]any {
 		if !known {
 			panic("no text about the parameter " + q + " of " + r.Name)
 		}
-		parameters = append(parameters, map[string]any{"name": q, "in": "query", "description": about,
-			"schema": map[string]any{"type": "string"}})
+		schema := map[string]any{"type": "string"}
+		if repeatedParameters[q] {
+			schema = map[string]any{"type": "array", "items": schema}
+		}
+		parameters = append(parameters, map[string]any{"name": q, "in": "query", "description": about, "schema": schema})
 	}
 	if r.Name == "jobs.enqueue" {
 		parameters = append(parameters, map[string]any{"name": "Idempotency-Key", "in": "header",
@@ -278,10 +281,13 @@ var parameterTexts = map[string]string{
 	"force": "1 pauses a queue although no job and no worker names it.", "range": "How far back: 1h, 24h, 7d or 30d.",
 	"by": "What the attempts are split by: outcome, type or queue.", "step": "The length of one step, such as 15m; from 1s.",
 	"analytics since": "The first day: 2026-11-21.", "analytics until": "The last day: 2026-11-21.",
-	"analytics dimension": "Only visits with a value of this dimension: referrer, campaign, page, entry, exit, country, device, browser or system.",
-	"analytics name":      "The value that the visits have, such as /news; empty for direct visits.",
-	"outcome":             "Only runs that ended so: completed, retried, failed, crashed, released or cancelled.", "check": "Only these conditions, separated by commas.",
+	"filter": "Only visits that fit, such as page:/news, goal:Order or referrer: (direct). Repeated, all must fit. Before the " +
+		"colon: goal, event, channel, referrer, campaign, term, content, page, entry, exit, country, device, browser or system.",
+	"outcome": "Only runs that ended so: completed, retried, failed, crashed, released or cancelled.", "check": "Only these conditions, separated by commas.",
 }
+
+// repeatedParameters may stand in a query several times.
+var repeatedParameters = map[string]bool{"filter": true}
 
 // successes are the statuses of success: an enqueue that finds its job there
 // answers 200, a change that is left to a job 202.

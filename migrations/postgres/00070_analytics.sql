@@ -1,6 +1,6 @@
 -- +goose Up
--- Raw page views. The key is the order in which a roll-up reads: a day's views,
--- visitor by visitor, in the order of time. nonce tells views of one
+-- Raw page views and events. The key is the order in which a roll-up reads: a day's
+-- views, visitor by visitor, in the order of time. nonce tells views of one
 -- millisecond apart and makes an import repeatable.
 CREATE TABLE cmsjobs_page_views (
   day      CHAR(10)     NOT NULL, -- the CMS's calendar day, 2006-01-02
@@ -15,16 +15,21 @@ CREATE TABLE cmsjobs_page_views (
   os       VARCHAR(40)  NOT NULL,
   country  VARCHAR(2)   NOT NULL,
   campaign VARCHAR(191) NOT NULL,
-  kind     VARCHAR(8)   NOT NULL, -- 'view', 'bot' or 'spam'
+  term     VARCHAR(191) NOT NULL, -- utm_term
+  content  VARCHAR(191) NOT NULL, -- utm_content
+  event    VARCHAR(64)  NOT NULL, -- its name; '' is a view
+  kind     VARCHAR(8)   NOT NULL, -- 'view', 'event', 'bot' or 'spam'
   PRIMARY KEY (day, visitor, at, nonce)
 );
 
 -- One row a day that has views. version grows with every batch of them, rolled
--- is the version that the roll-up holds: a day is due while they differ.
+-- is the version that the roll-up holds, goals a digest of the goals that it counted:
+-- a day is due while one of them differs.
 CREATE TABLE cmsjobs_analytics_days (
   day       CHAR(10) NOT NULL PRIMARY KEY,
   version   BIGINT   NOT NULL,
   rolled    BIGINT   NOT NULL DEFAULT 0,
+  goals     CHAR(16) NOT NULL DEFAULT '',
   rolled_at BIGINT   NULL,
   bad_rows  BIGINT   NOT NULL DEFAULT 0
 );
@@ -37,7 +42,8 @@ CREATE TABLE cmsjobs_analytics_daily (
   views     BIGINT       NOT NULL,
   visitors  BIGINT       NOT NULL,
   visits    BIGINT       NOT NULL,
-  -- bounces are visits of one view. time_ms is how long visits lasted, from their
+  -- Of a goal or event, views are how often it was reached, visitors and visits by how many.
+  -- bounces are visits of one view and no event. time_ms is how long visits lasted, from their
   -- first view to the last; of a page, how long it was until the next view, in
   -- those views (timed) that had one.
   bounces BIGINT NOT NULL DEFAULT 0,
@@ -52,7 +58,9 @@ CREATE TABLE cmsjobs_analytics_hourly (
   hour     BIGINT       NOT NULL, -- Unix seconds of its first moment
   views    BIGINT       NOT NULL,
   visitors BIGINT       NOT NULL,
-  visits   BIGINT       NOT NULL,
+  visits   BIGINT       NOT NULL, -- that began in it, as what follows
+  bounces  BIGINT       NOT NULL,
+  time_ms  BIGINT       NOT NULL,
   PRIMARY KEY (day, site, hour)
 );
 

@@ -61,6 +61,7 @@ func (c *Collector) Counts() Counts {
 type hit struct {
 	URL      string `json:"u"`
 	Referrer string `json:"r"`
+	Event    string `json:"n,omitempty"` // its name; "" is a view
 	// Only with the right of a server (Server): who the visitor is.
 	Address string `json:"ip,omitempty"`
 	Agent   string `json:"ua,omitempty"`
@@ -129,8 +130,12 @@ func (c *Collector) take(r *http.Request, server bool) int {
 	if !c.h.counts(page.Host) {
 		return http.StatusForbidden
 	}
+	event, ok := eventName(in.Event)
+	if !ok {
+		return http.StatusBadRequest
+	}
 	v := View{At: c.h.Now(), Host: page.Host, Path: page.EscapedPath(), Query: page.RawQuery, Referrer: in.Referrer,
-		Agent: r.UserAgent(), Prefetch: prefetched(r.Header)}
+		Event: event, Agent: r.UserAgent(), Prefetch: prefetched(r.Header)}
 	address := c.h.address(r)
 	if server {
 		if address, err = netip.ParseAddr(in.Address); err != nil || in.Agent == "" {
@@ -273,18 +278,19 @@ func (c *Collector) flush(ctx context.Context, batch []View) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	late, err := c.h.store(ctx, batch)
+	dropped, err := c.h.Store(ctx, batch)
 	if err != nil {
 		c.dropped.Add(int64(len(batch)))
 		return err
 	}
-	c.dropped.Add(late)
-	c.stored.Add(int64(len(batch)) - late)
+	c.dropped.Add(dropped)
+	c.stored.Add(int64(len(batch)) - dropped)
 	return nil
 }
 
-// store turns views into rows and writes them, but for late ones.
-func (h *Handler) store(ctx context.Context, views []View) (late int64, err error) {
+// Store writes views and events, but for late ones, and for events of a day that has too
+// many names; dropped says how many those were.
+func (h *Handler) Store(ctx context.Context, views []View) (dropped int64, err error) {
 	zone, err := h.Site.Zone(ctx)
 	if err != nil {
 		return 0, err
@@ -295,15 +301,27 @@ func (h *Handler) store(ctx context.Context, views []View) (late int64, err erro
 		if err != nil {
 			return 0, err
 		}
-		rows = append(rows, r)
+		known, err := h.names.admit(ctx, h, &r)
+		if err != nil {
+			return 0, err
+		}
+		if known {
+			rows = append(rows, r)
+		} else {
+			dropped++
+		}
 	}
-	return h.keep(ctx, rows)
+	late, err := h.keep(ctx, rows)
+	return dropped + late, err
 }
 
 // row hashes away who the visitor was and keeps what is counted.
 func (h *Handler) row(ctx context.Context, v View, zone *time.Location) (row, error) {
 	r := row{day: v.At.In(zone).Format(time.DateOnly), at: v.At.UnixMilli(), nonce: v.Nonce, site: cleanHost(v.Host),
-		path: cleanPath(v.Path), kind: kindView}
+		path: cleanPath(v.Path), event: v.Event, kind: kindView}
+	if r.event != "" {
+		r.kind = kindEvent
+	}
 	if r.nonce == ([8]byte{}) {
 		r.nonce = randomNonce()
 	}
@@ -313,7 +331,7 @@ func (h *Handler) row(ctx context.Context, v View, zone *time.Location) (row, er
 	}
 	r.visitor = visitor(salt, r.site, v.Address, v.Agent)
 	r.referrer = referrerGroup(v.Referrer, r.site)
-	r.campaign = campaign(v.Query)
+	r.campaign, r.term, r.content = campaign(v.Query)
 	c := h.agents.read(v.Agent)
 	r.device, r.browser, r.os = c.device, c.browser, c.os
 	if address, err := netip.ParseAddr(v.Address); err == nil && h.Countries != nil {

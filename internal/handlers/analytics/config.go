@@ -35,6 +35,8 @@ type Config struct {
 	RespectDoNotTrack bool
 	// SpamHosts are added to the bundled list.
 	SpamHosts []string
+	// Goals are what visits may reach.
+	Goals []Goal
 	// KeepRaw is how long raw rows stay (90 days); 0 keeps them.
 	KeepRaw time.Duration
 	// Buffer is how many views wait in memory at most (20,000).
@@ -59,6 +61,8 @@ type Handler struct {
 	agents agents
 	spam   spamHosts
 	salts  *salts
+	goals  goals
+	names  eventNames
 }
 
 // Mapping names the columns of an existing table of raw views, which is then
@@ -93,7 +97,12 @@ func New(c Config) (*Handler, error) {
 	if c.PerAddress <= 0 {
 		c.PerAddress = 10
 	}
-	return &Handler{Config: c, agents: newAgents(), spam: newSpamHosts(c.SpamHosts), salts: newSalts(c.DB, c.Now)}, nil
+	goals, err := newGoals(c.Goals)
+	if err != nil {
+		return nil, err
+	}
+	return &Handler{Config: c, agents: newAgents(), spam: newSpamHosts(c.SpamHosts), salts: newSalts(c.DB, c.Now),
+		goals: goals}, nil
 }
 
 // DateRange bounds days, both included, as 2006-01-02 in the CMS's zone.

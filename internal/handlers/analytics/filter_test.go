@@ -15,6 +15,7 @@ import (
 func TestAFilterSelectsTheVisitsThatItsRowCounts(t *testing.T) {
 	each(t, func(t *testing.T, h *Handler) {
 		ctx := context.Background()
+		h.setGoals(t, Goal{Name: "Read", Path: "/page-1*"}, Goal{Name: "Signed up", Event: "Signup"})
 		if err := write(ctx, h.DB, generated(3000, 4, 5)); err != nil {
 			t.Fatal(err)
 		}
@@ -31,17 +32,17 @@ func TestAFilterSelectsTheVisitsThatItsRowCounts(t *testing.T) {
 				t.Errorf("no %s to filter by", list.Dimension)
 			}
 			for _, item := range list.Items {
-				q.Filter = Filter{list.Dimension, item.Name}
+				q.Filters = []Filter{{list.Dimension, item.Name}}
 				r, err := h.Report(ctx, q)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if r.Total.Visits != item.Visits || r.Total.Visitors != item.Visitors || r.All != all.Total {
-					t.Errorf("%v: %+v of %+v, and the row has %+v", q.Filter, r.Total, r.All, item.Figures)
+					t.Errorf("%v: %+v of %+v, and the row has %+v", q.Filters, r.Total, r.All, item.Figures)
 				}
-				if own := ownItem(r, q.Filter); own.Visits != item.Visits || own.Views != item.Views ||
+				if own := ownItem(r, q.Filters[0]); own.Visits != item.Visits || own.Views != item.Views ||
 					own.BounceRate != item.BounceRate {
-					t.Errorf("%v: its own row is %+v, and was %+v", q.Filter, own, item)
+					t.Errorf("%v: its own row is %+v, and was %+v", q.Filters, own, item)
 				}
 			}
 		}
@@ -70,12 +71,12 @@ func TestAFilterComparesWithThePastAndNamesWhatIsMissing(t *testing.T) {
 		if _, err := h.Process(ctx, ProcessPayload{}); err != nil {
 			t.Fatal(err)
 		}
-		google := Filter{dimReferrer, "Google"}
-		past, err := h.Report(ctx, ReportQuery{Since: "2026-03-06", Until: "2026-03-07", Filter: google})
+		google := []Filter{{dimReferrer, "Google"}}
+		past, err := h.Report(ctx, ReportQuery{Since: "2026-03-06", Until: "2026-03-07", Filters: google})
 		if err != nil {
 			t.Fatal(err)
 		}
-		now, err := h.Report(ctx, ReportQuery{Since: "2026-03-08", Until: "2026-03-09", Filter: google})
+		now, err := h.Report(ctx, ReportQuery{Since: "2026-03-08", Until: "2026-03-09", Filters: google})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,13 +87,13 @@ func TestAFilterComparesWithThePastAndNamesWhatIsMissing(t *testing.T) {
 		if _, err := h.Process(ctx, ProcessPayload{}); err != nil {
 			t.Fatal(err)
 		}
-		if past, err = h.Report(ctx, ReportQuery{Since: "2026-03-06", Until: "2026-03-07", Filter: google}); err != nil {
+		if past, err = h.Report(ctx, ReportQuery{Since: "2026-03-06", Until: "2026-03-07", Filters: google}); err != nil {
 			t.Fatal(err)
 		}
 		if past.Deleted != 1 || past.Total.Visits == 0 || past.Days[0].Visits != 0 {
 			t.Errorf("one day of two is deleted: %d, %+v", past.Deleted, past.Days)
 		}
-		_, err = h.Report(ctx, ReportQuery{Since: "2026-03-08", Until: "2026-03-09", Filter: Filter{"bot", "bot"}})
+		_, err = h.Report(ctx, ReportQuery{Since: "2026-03-08", Until: "2026-03-09", Filters: []Filter{{"bot", "bot"}}})
 		if !errors.Is(err, jobs.ErrInvalid) || !strings.Contains(err.Error(), "filtered") {
 			t.Errorf("a filter by bots: %v", err)
 		}

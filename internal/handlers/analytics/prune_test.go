@@ -121,7 +121,7 @@ func TestAClosedDayStaysClosed(t *testing.T) {
 		if days, err := h.due(ctx, march); err != nil || !slices.Equal(days, []string{"2026-03-09"}) {
 			t.Errorf("%v are to be rolled up, %v", days, err)
 		}
-		if err := h.replace(ctx, late.day, 7, 0, newTally()); err != nil {
+		if err := h.replace(ctx, late.day, 7, 0, newTally(nil, time.UTC)); err != nil {
 			t.Fatal(err)
 		}
 		process(march)

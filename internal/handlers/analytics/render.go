@@ -22,9 +22,12 @@ func WriteJSON(w io.Writer, r Report) error {
 func WriteCSV(w io.Writer, r Report) error {
 	c := csv.NewWriter(w)
 	rows := [][]string{{"dimension", "name", "views", "visitors", "visits", "bounces", "bounce_rate", "visit_seconds",
-		"page_seconds", "exit_rate"}}
+		"page_seconds", "exit_rate", "conversion_rate"}}
 	for _, d := range r.Days {
 		rows = append(rows, record("day", d.Day, d.Figures))
+	}
+	for _, h := range r.Hours {
+		rows = append(rows, record("hour", h.Hour, h.Figures))
 	}
 	for _, l := range r.Lists {
 		for _, i := range l.Items {
@@ -42,7 +45,7 @@ func record(dimension, name string, f Figures) []string {
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	rate := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 	return []string{dimension, name, n(f.Views), n(f.Visitors), n(f.Visits), n(f.Bounces), rate(f.BounceRate),
-		n(f.VisitSeconds), n(f.PageSeconds), rate(f.ExitRate)}
+		n(f.VisitSeconds), n(f.PageSeconds), rate(f.ExitRate), rate(f.ConversionRate)}
 }
 
 // WriteHTML writes a report for people: one file, no script, its plots inside,
@@ -68,8 +71,15 @@ const (
 	plotBottom = 18 // space for the dates
 )
 
-// plot draws views (bars) and visitors (line) by day as SVG.
-func plot(days []Day) template.HTML {
+// plot draws views (bars) and visitors (line) by day as SVG, of one day by hour.
+func plot(r Report) template.HTML {
+	days, step := r.Days, "day"
+	if len(r.Hours) > 0 {
+		days, step = nil, "hour"
+		for _, h := range r.Hours {
+			days = append(days, Day{h.Hour, h.Figures})
+		}
+	}
 	if len(days) == 0 {
 		return ""
 	}
@@ -77,24 +87,24 @@ func plot(days []Day) template.HTML {
 	for _, d := range days {
 		top = max(top, d.Views)
 	}
-	step := float64(plotWidth) / float64(len(days))
+	width := float64(plotWidth) / float64(len(days))
 	y := func(v int64) float64 { return plotHeight - float64(v)/float64(top)*(plotHeight-10) }
 	var bars, line strings.Builder
 	for i, d := range days {
-		x := float64(i) * step
+		x := float64(i) * width
 		fmt.Fprintf(&bars,
 			`<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f"><title>%s: %s views, %s visitors</title></rect>`,
-			x+step*0.1, y(d.Views), step*0.8, plotHeight-y(d.Views), d.Day, number(d.Views), number(d.Visitors))
-		fmt.Fprintf(&line, "%.1f,%.1f ", x+step/2, y(d.Visitors))
+			x+width*0.1, y(d.Views), width*0.8, plotHeight-y(d.Views), d.Day, number(d.Views), number(d.Visitors))
+		fmt.Fprintf(&line, "%.1f,%.1f ", x+width/2, y(d.Visitors))
 	}
 	first, last := days[0].Day, days[len(days)-1].Day
 	// Numbers and checked dates only: nothing of a visitor's gets in here.
 	return template.HTML(
 		fmt.Sprintf(
-			`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="Views and visitors from %s to %s, at most %s views a day">`+
+			`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="Views and visitors from %s to %s, at most %s views a %s">`+
 				`<g class="bars">%s</g><polyline class="line" fill="none" points="%s"/>`+
 				`<text x="0" y="%d">%s</text><text x="%d" y="%d" text-anchor="end">%s</text><text x="0" y="9">%s</text></svg>`,
-			plotWidth, plotHeight+plotBottom, first, last, number(top), bars.String(), strings.TrimSpace(line.String()),
+			plotWidth, plotHeight+plotBottom, first, last, number(top), step, bars.String(), strings.TrimSpace(line.String()),
 			plotHeight+14, first, plotWidth, plotHeight+14, last, number(top)))
 }
 
@@ -143,14 +153,16 @@ func duration(seconds int64) string {
 	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
 }
 
-// extra is the one more figure that a dimension has: how long a page was
-// looked at, how often it was the last, else the bounce rate.
+// extra is the one more figure that a dimension has: how long a page was looked at,
+// how often it was the last, how many visitors reached a goal, else the bounce rate.
 func extra(dimension string, f Figures) string {
 	switch dimension {
 	case dimPage:
 		return duration(f.PageSeconds)
 	case dimExit:
 		return fmt.Sprintf("%.0f %%", f.ExitRate)
+	case dimGoal, dimEvent:
+		return fmt.Sprintf("%.1f %%", f.ConversionRate)
 	}
 	return fmt.Sprintf("%.0f %%", f.BounceRate)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
@@ -15,15 +16,15 @@ type ReportQuery struct {
 	Since, Until string
 	Site         string // "" means all sites together
 	Limit        int    // of each list; 0 means 20
-	Filter       Filter
+	Filters      []Filter
 }
 
 // Figures are the counts of a day, or of one value of a dimension. Visitors
 // are those of each day, added up: a visitor of two days counts twice, as the
 // service cannot know that it was the same one.
 //
-// A bounce is a visit of one view. VisitSeconds is how long a visit lasted on
-// average, from its first view to its last: a bounce lasts 0. PageSeconds, of
+// A bounce is a visit of one view and no event. VisitSeconds is how long a visit lasted
+// on average, from its first view or event to its last: a bounce lasts 0. PageSeconds, of
 // pages only, is how long it was on average to the next view of the visit; views
 // that ended one are left out.
 type Figures struct {
@@ -40,6 +41,9 @@ type Figures struct {
 	// ExitRate, of exit pages only, is how many percent of the page's views
 	// ended a visit.
 	ExitRate float64 `json:"exit_rate,omitempty"`
+	// ConversionRate, of goals and events only, is how many percent of the visitors
+	// reached it. Their Views are how often it was reached.
+	ConversionRate float64 `json:"conversion_rate,omitempty"`
 }
 
 // rates fills in what follows from the sums.
@@ -49,7 +53,7 @@ func (f Figures) rates(dimension string) Figures {
 		if f.Timed > 0 {
 			f.PageSeconds = (f.TimeMS + 500*f.Timed) / (1000 * f.Timed)
 		}
-	case dimExit, dimBot:
+	case dimExit, dimBot, dimGoal, dimEvent:
 	default:
 		f.BounceRate = percent(f.Bounces, f.Visits)
 		if f.Visits > 0 {
@@ -88,15 +92,17 @@ type List struct {
 
 // Report is what a range of days says.
 type Report struct {
-	Since    string  `json:"since"`
-	Until    string  `json:"until"`
-	Site     string  `json:"site,omitempty"`
-	Zone     string  `json:"zone"`
-	Total    Figures `json:"total"`
-	Previous Figures `json:"previous"` // of as many days before
-	Excluded Figures `json:"excluded"` // bots and referrer spam
-	Days     []Day   `json:"days"`
-	Lists    []List  `json:"lists"`
+	Since    string   `json:"since"`
+	Until    string   `json:"until"`
+	Site     string   `json:"site,omitempty"`
+	Zone     string   `json:"zone"`
+	Total    Figures  `json:"total"`
+	Previous Figures  `json:"previous"` // of as many days before
+	Excluded Figures  `json:"excluded"` // bots and referrer spam
+	Filters  []Filter `json:"filters,omitempty"`
+	Days     []Day    `json:"days"`
+	Hours    []Hour   `json:"hours,omitempty"` // of a range of one day
+	Lists    []List   `json:"lists"`
 	// Current are the visitors of the last five minutes; nil where that is unknown.
 	Current *int64 `json:"current_visitors,omitempty"`
 	// All, of a filtered report only, is the whole range; Deleted the days whose single views
@@ -107,9 +113,10 @@ type Report struct {
 
 // lists are the dimensions of a report, in its order.
 var lists = [...]struct{ dimension, title string }{
-	{dimPage, "Pages"}, {dimEntry, "Entry pages"}, {dimExit, "Exit pages"}, {dimReferrer, "Sources"},
-	{dimCountry, "Countries"},
-	{dimDevice, "Devices"}, {dimBrowser, "Browsers"}, {dimOS, "Systems"}, {dimCampaign, "Campaigns"},
+	{dimPage, "Pages"}, {dimEntry, "Entry pages"}, {dimExit, "Exit pages"}, {dimChannel, "Channels"},
+	{dimReferrer, "Sources"}, {dimCountry, "Countries"}, {dimDevice, "Devices"}, {dimBrowser, "Browsers"},
+	{dimOS, "Systems"}, {dimCampaign, "Campaigns"}, {dimTerm, "Campaign terms"}, {dimContent, "Campaign contents"},
+	{dimGoal, "Goals"}, {dimEvent, "Events"},
 }
 
 // maxReportDays bounds a report.
@@ -134,13 +141,18 @@ func (h *Handler) Report(ctx context.Context, q ReportQuery) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	r := Report{Since: q.Since, Until: q.Until, Site: q.Site, Zone: zone.String()}
+	r := Report{Since: q.Since, Until: q.Until, Site: q.Site, Zone: zone.String(), Filters: q.Filters}
+	if length == 1 {
+		if r.Hours, err = hoursOf(q.Since, zone); err != nil {
+			return r, err
+		}
+	}
 	before := ReportQuery{Since: since.AddDate(0, 0, -length).Format(time.DateOnly),
-		Until: since.AddDate(0, 0, -1).Format(time.DateOnly), Site: q.Site, Filter: q.Filter}
+		Until: since.AddDate(0, 0, -1).Format(time.DateOnly), Site: q.Site, Filters: q.Filters}
 	if r.Current, err = h.current(ctx, q.Site, zone); err != nil {
 		return r, err
 	}
-	if q.Filter != (Filter{}) {
+	if len(q.Filters) > 0 {
 		r.Days = daysOf(since, length, nil)
 		err = h.filtered(ctx, q, before, &r)
 		return r, err
@@ -162,6 +174,11 @@ func (h *Handler) rolledUp(ctx context.Context, q, before ReportQuery, since tim
 	if r.Previous, err = h.sum(ctx, before, dimTotal); err != nil {
 		return err
 	}
+	if len(r.Hours) > 0 {
+		if err = h.fillHours(ctx, q, r.Hours); err != nil {
+			return err
+		}
+	}
 	if r.Excluded, err = h.sum(ctx, q, dimBot); err != nil {
 		return err
 	}
@@ -173,7 +190,30 @@ func (h *Handler) rolledUp(ctx context.Context, q, before ReportQuery, since tim
 		list.Title = l.title
 		r.Lists = append(r.Lists, list)
 	}
+	r.Lists = h.withGoals(r.Lists, r.Total.Visitors)
 	return nil
+}
+
+// withGoals lists every goal that there is, also those that nobody reached, and no
+// other, with the part of the visitors that reached it.
+func (h *Handler) withGoals(lists []List, visitors int64) []List {
+	for i, l := range lists {
+		if l.Dimension == dimGoal {
+			items := slices.DeleteFunc(l.Items, func(i Item) bool { return h.goals.named(i.Name) == nil })
+			for _, g := range h.goals {
+				if !slices.ContainsFunc(items, func(i Item) bool { return i.Name == g.Name }) {
+					items = append(items, Item{Name: g.Name})
+				}
+			}
+			l.Items, lists[i].Items = items, items
+		}
+		if l.Dimension == dimGoal || l.Dimension == dimEvent {
+			for j := range l.Items {
+				l.Items[j].ConversionRate = percent(l.Items[j].Visitors, visitors)
+			}
+		}
+	}
+	return lists
 }
 
 func (f Figures) plus(g Figures) Figures {
@@ -230,6 +270,9 @@ func (h *Handler) sum(ctx context.Context, q ReportQuery, dimension string) (Fig
 }
 
 func (h *Handler) top(ctx context.Context, q ReportQuery, dimension string) (List, error) {
+	if dimension == dimGoal {
+		q.Limit = math.MaxInt32 // they are as many as the configuration has, or had
+	}
 	where, args := q.where(dimension)
 	list := List{Dimension: dimension, Items: []Item{}}
 	query := "SELECT name, " + sums + where + " GROUP BY name ORDER BY visits DESC, views DESC, name LIMIT ?"

@@ -74,7 +74,8 @@ func (h *Handler) Process(ctx context.Context, p ProcessPayload) (Processed, err
 // due lists the days to roll up, oldest first.
 func (h *Handler) due(ctx context.Context, p ProcessPayload) ([]string, error) {
 	var days []string
-	query, args := "SELECT day FROM cmsjobs_analytics_days WHERE rolled < version ORDER BY day", []any(nil)
+	query, args := "SELECT day FROM cmsjobs_analytics_days WHERE rolled < version OR version >= 0 AND goals <> ? "+
+		"ORDER BY day", []any{h.goals.digest()}
 	if p.DateRange != nil {
 		query, args = "SELECT day FROM cmsjobs_analytics_days WHERE day BETWEEN ? AND ? AND version >= 0 ORDER BY day",
 			[]any{p.DateRange.Start, p.DateRange.End}
@@ -94,11 +95,12 @@ func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err
 		day); err != nil {
 		return 0, 0, fmt.Errorf("reading the version of %s: %w", day, err)
 	}
-	t, feed := newTally(), h.feed
-	if h.Mapped != nil {
-		feed = h.feedMapped
+	zone, err := h.Site.Zone(ctx)
+	if err != nil {
+		return 0, 0, err
 	}
-	if bad, err = feed(ctx, day, t); err != nil {
+	t := newTally(h.goals, zone)
+	if bad, err = h.read(ctx, day, t); err != nil {
 		return 0, 0, err
 	}
 	t.endVisit()
@@ -113,21 +115,34 @@ func (h *Handler) rollUp(ctx context.Context, day string) (views, bad int64, err
 	return views, bad, nil
 }
 
-// feed streams a day's raw rows, ordered by visitor and time, into a tally.
+// read streams a day's views and events, ordered by visitor and time.
+func (h *Handler) read(ctx context.Context, day string, t viewSink) (bad int64, err error) {
+	if h.Mapped != nil {
+		return h.feedMapped(ctx, day, t)
+	}
+	return h.feed(ctx, day, t)
+}
+
+// feed streams those of our own table.
 func (h *Handler) feed(ctx context.Context, day string, t viewSink) (bad int64, err error) {
-	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, os, "+
-		"country, campaign, kind FROM cmsjobs_page_views WHERE day = ? ORDER BY day, visitor, at, nonce"), day)
+	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, "+
+		"os, country, campaign, term, content, event, kind FROM cmsjobs_page_views WHERE day = ? "+
+		"ORDER BY day, visitor, at, nonce"), day)
 	if err != nil {
 		return 0, fmt.Errorf("reading the page views of %s: %w", day, err)
 	}
 	defer rows.Close()
 	in := newInterner()
 	var who sql.RawBytes
-	var text [9]sql.RawBytes
+	var text [12]sql.RawBytes
+	into := []any{&who, nil}
+	for i := range text {
+		into = append(into, &text[i])
+	}
 	r := row{day: day}
+	into[1] = &r.at
 	for rows.Next() {
-		if err := rows.Scan(&who, &r.at, &text[0], &text[1], &text[2], &text[3], &text[4], &text[5], &text[6],
-			&text[7], &text[8]); err != nil {
+		if err := rows.Scan(into...); err != nil {
 			return bad, fmt.Errorf("reading the page views of %s: %w", day, err)
 		}
 		if len(who) != len(r.visitor) || len(text[0]) == 0 || len(text[1]) == 0 || r.at <= 0 {
@@ -136,7 +151,7 @@ func (h *Handler) feed(ctx context.Context, day string, t viewSink) (bad int64, 
 		}
 		copy(r.visitor[:], who)
 		for i, field := range [...]*string{&r.site, &r.path, &r.referrer, &r.device, &r.browser, &r.os, &r.country,
-			&r.campaign, &r.kind} {
+			&r.campaign, &r.term, &r.content, &r.event, &r.kind} {
 			*field = in.of(text[i])
 		}
 		t.add(&r)
@@ -170,9 +185,9 @@ func (h *Handler) replace(ctx context.Context, day string, version, bad int64, t
 }
 
 func (h *Handler) replaceIn(ctx context.Context, tx *sqlx.Tx, day string, version, bad int64, t *tally) error {
-	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, rolled_at = ?, bad_rows "+
-		"= ? WHERE day = ? AND rolled <= ? AND version >= 0"),
-		version, h.Now().Unix(), bad, day, version)
+	won, err := tx.ExecContext(ctx, tx.Rebind("UPDATE cmsjobs_analytics_days SET rolled = ?, goals = ?, "+
+		"rolled_at = ?, bad_rows = ? WHERE day = ? AND rolled <= ? AND version >= 0"),
+		version, t.goals.digest(), h.Now().Unix(), bad, day, version)
 	if err != nil {
 		return err
 	}
@@ -219,8 +234,8 @@ func insertDaily(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
 func insertHourly(ctx context.Context, tx *sqlx.Tx, day string, t *tally) error {
 	for k, f := range t.hourly {
 		_, err := tx.ExecContext(ctx, tx.Rebind("INSERT INTO cmsjobs_analytics_hourly (site, day, hour, views, "+
-			"visitors, visits) VALUES (?,?,?,?,?,?)"),
-			k.site, day, k.hour, f.views, f.visitors, f.visits)
+			"visitors, visits, bounces, time_ms) VALUES (?,?,?,?,?,?,?,?)"),
+			k.site, day, k.hour, f.views, f.visitors, f.visits, f.bounces, f.timeMS)
 		if err != nil {
 			return err
 		}

@@ -8,19 +8,21 @@ import (
 	"unicode/utf8"
 )
 
-// The three kinds of views. Only ordinary ones are rolled up.
+// The kinds of rows. Only ordinary views and events are rolled up.
 const (
-	kindView = "view"
-	kindBot  = "bot"
-	kindSpam = "spam"
+	kindView  = "view"
+	kindEvent = "event"
+	kindBot   = "bot"
+	kindSpam  = "spam"
 )
 
-// View is one page view as a collector or an importer saw it, before anything
-// personal is hashed away.
+// View is one page view, or an event on a page, as a collector or an importer saw it,
+// before anything personal is hashed away.
 type View struct {
 	At       time.Time
 	Host     string // of the page
 	Path     string
+	Event    string // its name; "" is a view
 	Query    string // for campaigns
 	Referrer string // whole URL, or ""
 	Address  string // IP; hashed, never stored
@@ -43,6 +45,9 @@ type row struct {
 	os       string
 	country  string
 	campaign string
+	term     string
+	content  string
+	event    string
 	kind     string
 }
 
@@ -82,17 +87,18 @@ func cleanPath(p string) string {
 	return p
 }
 
-// campaign joins the utm parameters of a query: source / medium / name.
-func campaign(query string) string {
+// campaign reads the utm parameters of a query. Its name is source / medium / name.
+func campaign(query string) (name, term, content string) {
 	if !strings.Contains(query, "utm_") {
-		return ""
+		return "", "", ""
 	}
 	values, err := url.ParseQuery(query)
 	if err != nil {
-		return ""
+		return "", "", ""
 	}
 	parts := []string{values.Get("utm_source"), values.Get("utm_medium"), values.Get("utm_campaign")}
-	return clean(strings.TrimRight(strings.Join(parts, " / "), "/ "), 191)
+	return clean(strings.TrimRight(strings.Join(parts, " / "), "/ "), 191), clean(values.Get("utm_term"), 191),
+		clean(values.Get("utm_content"), 191)
 }
 
 // cleanHost is a host's name in lower case, without port and "www.".

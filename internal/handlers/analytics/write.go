@@ -16,7 +16,10 @@ import (
 // 65,535 parameters.
 const rowsPerInsert = 1000
 
-const columns = "day, visitor, at, nonce, site, path, referrer, device, browser, os, country, campaign, kind"
+const columns = "day, visitor, at, nonce, site, path, referrer, device, browser, os, country, campaign, term, " +
+	"content, event, kind"
+
+const columnCount = 16
 
 // write stores rows and marks their days as changed, in one transaction: a
 // roll-up that sees the mark sees the rows. Rows that are there already stay
@@ -47,14 +50,14 @@ func write(ctx context.Context, db *sqlx.DB, rows []row) error {
 }
 
 func insert(ctx context.Context, tx *sqlx.Tx, rows []row) error {
-	args := make([]any, 0, 13*len(rows))
+	args := make([]any, 0, columnCount*len(rows))
 	for i := range rows {
 		r := &rows[i]
 		args = append(args, r.day, r.visitor[:], r.at, r.nonce[:], r.site, r.path, r.referrer, r.device, r.browser,
-			r.os, r.country, r.campaign, r.kind)
+			r.os, r.country, r.campaign, r.term, r.content, r.event, r.kind)
 	}
-	query := database.Of(tx).InsertIgnore("cmsjobs_page_views", columns, database.Rows("("+database.Marks(13)+")",
-		len(rows)))
+	query := database.Of(tx).InsertIgnore("cmsjobs_page_views", columns,
+		database.Rows("("+database.Marks(columnCount)+")", len(rows)))
 	_, err := tx.ExecContext(ctx, tx.Rebind(query), args...)
 	return err
 }

@@ -70,6 +70,8 @@ foreach (file($log, FILE_IGNORE_NEW_LINES) as $line) {
     $views["$day|$site|$address|$agent"][] = compact('ms', 'day', 'site', 'path', 'from', 'campaign', 'kind');
 }
 
+const CHANNELS = ['Google' => 'search', 'Mail' => 'mail', 'X' => 'social', 'Facebook' => 'social'];
+
 $out = [];
 $add = function (string $day, string $site, string $dimension, string $name, int $column, int $n = 1) use (&$out) {
     $key = "$day|$site|$dimension|$name";
@@ -101,8 +103,15 @@ foreach ($views as $visitor) {
             $met["$dimension|$name"] = $seen["$dimension|$name"] = true;
         };
         [$day, $site, $first, $last] = [$visit[0]['day'], $visit[0]['site'], $visit[0], end($visit)];
+        $medium = strtolower(explode(' / ', $first['campaign'])[1] ?? '');
+        $channel = match (true) {
+            $first['campaign'] !== '' => ['mail' => 'mail', 'social' => 'social'][$medium] ?? 'campaign',
+            $first['from'] === '' => 'direct',
+            default => CHANNELS[$first['from']] ?? 'referral',
+        };
         foreach ($visit as $i => $v) {
             $count('total', '');
+            $count('channel', $channel);
             $count('page', $v['path']);
             if ($i > 0) {
                 $add($day, $site, 'page', $visit[$i - 1]['path'], 4, $v['ms'] - $visit[$i - 1]['ms']);
@@ -114,7 +123,7 @@ foreach ($views as $visitor) {
             if ($v['campaign'] !== '') {
                 $count('campaign', $v['campaign']);
             }
-            foreach (['device', 'browser', 'os'] as $n => $dimension) {
+            foreach (['device', 'browser', 'system'] as $n => $dimension) {
                 $count($dimension, $v['kind'][$n]);
             }
             $count('country', '');
@@ -122,7 +131,8 @@ foreach ($views as $visitor) {
         $count('entry', $first['path']);
         $count('exit', $last['path']);
         $keys = [['total', ''], ['entry', $first['path']], ['referrer', $first['from']], ['device', $first['kind'][0]],
-            ['browser', $first['kind'][1]], ['os', $first['kind'][2]], ['country', '']];
+            ['browser', $first['kind'][1]], ['system', $first['kind'][2]], ['country', ''],
+            ['channel', $channel]];
         if ($first['campaign'] !== '') {
             $keys[] = ['campaign', $first['campaign']];
         }

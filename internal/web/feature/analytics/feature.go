@@ -26,7 +26,7 @@ func routes(h handlers) []web.Route {
 	return []web.Route{
 		{Method: http.MethodGet, Path: "/api/v1/analytics", Name: "analytics.report",
 			Summary: "Views and visitors by day and dimension.",
-			Scope:   access.Read, Query: []string{"since", "until", "site", "limit", "dimension", "name"},
+			Scope:   access.Read, Query: []string{"since", "until", "site", "limit", "filter"},
 			Answer: AnalyticsReport{},
 			Needs:  "analytics",
 			Handle: h.analytics},

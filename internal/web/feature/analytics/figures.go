@@ -3,6 +3,7 @@ package analytics
 import (
 	"fmt"
 	"html/template"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/web/chart"
 	"github.com/cmsjobs/cmsjobs/internal/web/format"
@@ -69,18 +70,47 @@ func percent(part, whole int64) float64 {
 	return 100 * float64(part) / float64(whole)
 }
 
-// plot draws the chosen figure by day.
-func plot(v analyticsPageData, lang locale.Printer, days []AnalyticsDay) template.HTML {
+// step is what one bar of the graph shows.
+type step struct {
+	label string
+	AnalyticsTotal
+}
+
+// steps are the hours of one day, else the days.
+func steps(report AnalyticsReport) (all []step) {
+	for _, h := range report.Hours {
+		label := h.Hour
+		if at, err := time.Parse(time.RFC3339, h.Hour); err == nil {
+			label = at.Format("15:04") // in the CMS's zone, which the text has
+		}
+		all = append(all, step{label, AnalyticsTotal{Views: h.Views, Visitors: h.Visitors, Visits: h.Visits,
+			BounceRate: h.BounceRate, VisitSeconds: h.VisitSeconds}})
+	}
+	if len(all) > 0 {
+		return all
+	}
+	for _, d := range report.Days {
+		all = append(all, step{d.Day, AnalyticsTotal{Views: d.Views, Visitors: d.Visitors, Visits: d.Visits,
+			BounceRate: d.BounceRate, VisitSeconds: d.VisitSeconds}})
+	}
+	return all
+}
+
+// plot draws the chosen figure by day, of one day by hour.
+func plot(v analyticsPageData, lang locale.Printer, report AnalyticsReport) template.HTML {
 	name := lang.Text("analytics." + v.Figure)
 	d := chart.Chart{Name: lang.Text("analytics.plot", name, v.Since, v.Until), First: v.Since, Last: v.Until}
+	all := steps(report)
+	if len(report.Hours) > 0 {
+		d.Name, d.First, d.Last = lang.Text("analytics.plot.hours", name, v.Since), all[0].label, all[len(all)-1].label
+	}
 	top := -1.0
-	for _, day := range days {
-		value, text := valueOf(v.Figure, AnalyticsTotal{Views: day.Views, Visitors: day.Visitors, Visits: day.Visits,
-			BounceRate: day.BounceRate, VisitSeconds: day.VisitSeconds})
+	for _, s := range all {
+		value, text := valueOf(v.Figure, s.AnalyticsTotal)
 		if value > top {
 			top, d.Top = value, text
 		}
-		d.Bars = append(d.Bars, chart.Bar{Label: lang.Text("analytics.day", day.Day, text, name), Low: value})
+		d.Bars = append(d.Bars, chart.Bar{Label: lang.Text("analytics.day", s.label, text, name), Low: value})
 	}
 	return d.SVG()
 }

@@ -8,7 +8,6 @@ import (
 	"html/template"
 	"maps"
 	"net/http"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -27,44 +26,14 @@ type analyticsPageData struct {
 	Range        string
 	Ranges       []string
 	Figure       string // which one the graph shows
-	Dimension    string // of the filter; "" is none
-	Name         string
+	Filters      []AnalyticsFilter
 	Plot         template.HTML
 	Total        AnalyticsTotal
 	Tiles        []analyticsTile
 	Current      *int64
-	Share        string // of the visits that the filter selects
+	Share        string // of the visits that the filters select
 	Deleted      int
 	Lists        []analyticsList
-}
-
-// Address is this page with other words of its query; "" leaves a word out.
-func (v analyticsPageData) Address(words ...string) string {
-	q := url.Values{"range": {v.Range}, "figure": {v.Figure}, "dimension": {v.Dimension}, "name": {v.Name}}
-	if v.Range == "" {
-		q.Set("since", v.Since)
-		q.Set("until", v.Until)
-	}
-	for i := 0; i+1 < len(words); i += 2 {
-		q.Set(words[i], words[i+1])
-	}
-	maps.DeleteFunc(q, func(_ string, values []string) bool { return values[0] == "" })
-	if q.Has("dimension") {
-		q.Set("name", q.Get("name")) // "" is a name: direct visits
-	} else {
-		q.Del("name")
-	}
-	return "/admin/analytics?" + q.Encode()
-}
-
-// Export is the address of the same figures for a spreadsheet.
-func (v analyticsPageData) Export() string {
-	q := url.Values{"since": {v.Since}, "until": {v.Until}}
-	if v.Dimension != "" {
-		q.Set("dimension", v.Dimension)
-		q.Set("name", v.Name)
-	}
-	return "/admin/analytics/export?" + q.Encode()
 }
 
 type analyticsList struct {
@@ -73,8 +42,19 @@ type analyticsList struct {
 	Top   int64
 }
 
-// More is the key of the one more figure that a dimension has.
-func (l analyticsList) More() string {
+// Heads are the keys of the two figures that all dimensions have, and of the one more
+// that this one has.
+func (l analyticsList) Heads() []string {
+	if l.Rated() {
+		return []string{"analytics.conversions", "analytics.uniqueConversions", "analytics.conversionRate"}
+	}
+	return []string{"analytics.views", "analytics.visitors", l.more()}
+}
+
+// Rated says whether the list is of what visits reached.
+func (l analyticsList) Rated() bool { return l.Name == "goal" || l.Name == "event" }
+
+func (l analyticsList) more() string {
 	switch l.Name {
 	case "page":
 		return "analytics.pageTime"
@@ -84,13 +64,15 @@ func (l analyticsList) More() string {
 	return "analytics.bounceRate"
 }
 
-// Figure is that figure of an item.
+// Figure is the one more figure of an item.
 func (l analyticsList) Figure(i AnalyticsItem) string {
 	switch l.Name {
 	case "page":
 		return clockTime(i.PageSeconds)
 	case "exit":
 		return fmt.Sprintf("%.0f %%", i.ExitRate)
+	case "goal", "event":
+		return fmt.Sprintf("%.1f %%", i.ConversionRate)
 	}
 	return fmt.Sprintf("%.0f %%", i.BounceRate)
 }
@@ -103,11 +85,11 @@ func clockTime(seconds int64) string {
 	return fmt.Sprintf("%d:%02d:%02d", seconds/3600, seconds/60%60, seconds%60)
 }
 
-var analyticsRanges = map[string]int{"7": 7, "30": 30, "90": 90, "365": 365}
+var analyticsRanges = map[string]int{"1": 1, "7": 7, "30": 30, "90": 90, "365": 365}
 
 // analyticsDays reads the days asked for: a range, or from and until.
 func (h handlers) analyticsDays(r *web.Request, v *analyticsPageData) error {
-	v.Ranges, v.Range, v.Since, v.Until = []string{"7", "30", "90", "365"}, r.QueryParam("range"),
+	v.Ranges, v.Range, v.Since, v.Until = []string{"1", "7", "30", "90", "365"}, r.QueryParam("range"),
 		r.QueryParam("since"), r.QueryParam("until")
 	for field, day := range map[string]string{"since": v.Since, "until": v.Until} {
 		if _, err := time.Parse(time.DateOnly, day); day != "" && err != nil {
@@ -132,22 +114,9 @@ func (h handlers) analyticsDays(r *web.Request, v *analyticsPageData) error {
 func (v *analyticsPageData) query(r *web.Request, limit int) (AnalyticsQuery, error) {
 	q := AnalyticsQuery{Since: v.Since, Until: v.Until, Limit: limit}
 	err := q.selected(r)
-	v.Dimension, v.Name = q.Dimension, q.Name
+	v.Filters = q.Filters
 	return q, err
 }
-
-// selected reads the filter of visits.
-func (q *AnalyticsQuery) selected(r *web.Request) error {
-	q.Dimension, q.Name = r.QueryParam("dimension"), redact.Clip(r.QueryParam("name"), 500)
-	if q.Dimension != "" && !slices.Contains(dimensions[:], q.Dimension) {
-		return web.RefuseField(http.StatusBadRequest, "dimension", "dimension must be one of %s, not %q.",
-			strings.Join(dimensions[:], ", "), redact.Clip(q.Dimension, 40))
-	}
-	return nil
-}
-
-// dimensions are those by which visits can be filtered, in the order of the page.
-var dimensions = [...]string{"referrer", "campaign", "page", "entry", "exit", "country", "device", "browser", "system"}
 
 func (h handlers) analyticsPage(r *web.Request) error {
 	v := analyticsPageData{Configured: h.port != nil}
@@ -173,11 +142,11 @@ func (h handlers) analyticsPage(r *web.Request) error {
 func (v *analyticsPageData) fill(lang locale.Printer, report AnalyticsReport) {
 	v.Total, v.Current, v.Deleted = report.Total, report.Current, report.Deleted
 	v.Tiles = tiles(lang, report)
-	if v.Dimension != "" {
+	if len(v.Filters) > 0 {
 		v.Share = fmt.Sprintf("%.1f %%", percent(report.Total.Visits, report.All.Visits))
 	}
 	if report.Total.Views > 0 {
-		v.Plot = plot(*v, lang, report.Days)
+		v.Plot = plot(*v, lang, report)
 	}
 	order := func(name string) int {
 		if i := slices.Index(dimensions[:], name); i >= 0 {
@@ -216,15 +185,20 @@ func (h handlers) exportAnalytics(r *web.Request) error {
 	n := func(v int64) string { return strconv.FormatInt(v, 10) }
 	rate := func(v float64) string { return strconv.FormatFloat(v, 'f', 1, 64) }
 	rows := [][]string{{"dimension", "name", "views", "visitors", "visits", "bounce_rate", "visit_seconds",
-		"page_seconds", "exit_rate"}}
+		"page_seconds", "exit_rate", "conversion_rate"}}
 	for _, d := range report.Days {
 		rows = append(rows, []string{"day", d.Day, n(d.Views), n(d.Visitors), n(d.Visits), rate(d.BounceRate),
-			n(d.VisitSeconds), "", ""})
+			n(d.VisitSeconds), "", "", ""})
+	}
+	for _, d := range report.Hours {
+		rows = append(rows, []string{"hour", d.Hour, n(d.Views), n(d.Visitors), n(d.Visits), rate(d.BounceRate),
+			n(d.VisitSeconds), "", "", ""})
 	}
 	for _, name := range slices.Sorted(maps.Keys(report.Dimensions)) {
 		for _, item := range report.Dimensions[name] {
 			rows = append(rows, []string{name, cell(item.Name), n(item.Views), n(item.Visitors), n(item.Visits),
-				rate(item.BounceRate), n(item.VisitSeconds), n(item.PageSeconds), rate(item.ExitRate)})
+				rate(item.BounceRate), n(item.VisitSeconds), n(item.PageSeconds), rate(item.ExitRate),
+				rate(item.ConversionRate)})
 		}
 	}
 	header := r.Response().Header()
