@@ -77,11 +77,8 @@ func (b *bools) block(chances *[bands][contexts][branches]uint8, context int, fi
 		} else {
 			p = &chances[bandOf[k]][1]
 		}
-		value, wide, used, yes = decide(value, wide, even)
-		n -= used
-		if yes {
-			size = -size
-		}
+		value, wide, size = sign(value, wide, size)
+		n--
 		step := steps[1]
 		if k == 1 {
 			step = steps[0]
