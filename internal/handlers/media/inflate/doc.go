@@ -6,7 +6,7 @@
 // eight bytes at a time. It writes nothing and knows no dictionary, no zlib and no
 // gzip.
 //
-// Invariants: memory is 192 KiB whatever the stream claims; foreign bytes never
+// Invariants: memory is about 200 KiB whatever the stream claims; foreign bytes never
 // panic; each stream gives what compress/flate gives or is an error there too
 // (fuzzed).
 package inflate
