@@ -150,7 +150,7 @@ func (r *Reader) symbols() error {
 		s.refill(in)
 		d := r.distances[s.word>>((uint(e&63)+e.extra())&63)%(1<<distanceBits)]
 		if e&(elsewhere|end) != 0 || e.value() == 0 || d&elsewhere != 0 || d.value() == 0 {
-			if s, err = r.other(s, e); err == errEnd {
+			if s, err = r.other(s, e); errors.Is(err, errEnd) {
 				r.inBlock, err = false, nil
 				break
 			}

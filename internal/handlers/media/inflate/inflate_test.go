@@ -66,9 +66,10 @@ func TestStreamsAreReadBack(t *testing.T) {
 			if err != nil || !bytes.Equal(got, text) {
 				t.Errorf("%s, level %d: %d bytes of %d, %v", name, level, len(got), len(text), err)
 			}
-			got, err = io.ReadAll(iotest.OneByteReader(New(iotest.OneByteReader(bytes.NewReader(data)))))
-			if err != nil || !bytes.Equal(got, text) {
-				t.Errorf("%s, level %d, byte by byte: %d bytes of %d, %v", name, level, len(got), len(text), err)
+			short := text[:min(len(text), 50000)]
+			got, err = io.ReadAll(iotest.OneByteReader(New(iotest.OneByteReader(bytes.NewReader(packed(t, short, level))))))
+			if err != nil || !bytes.Equal(got, short) {
+				t.Errorf("%s, level %d, byte by byte: %d bytes of %d, %v", name, level, len(got), len(short), err)
 			}
 		}
 	}

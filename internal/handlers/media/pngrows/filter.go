@@ -17,24 +17,37 @@ func unfilter(kind byte, row, raw, above []byte, stride int) bool {
 	above = above[:len(row)]
 	done := unfilterVectors(kind, row, raw, above, stride)
 	copy(row[done:], raw[done:])
-	switch {
-	case kind == none:
-	case kind == sub && stride == 4 && done == 0:
-		sub4(row)
-	case kind == up:
-		upAny(row, above)
-	case kind == average && stride == 4 && done == 0:
-		average4(row, above)
-	case kind == paeth && stride == 3 && done == 0:
-		paeth3(row, above)
-	case kind == paeth && stride == 4 && done == 0:
-		paeth4(row, above)
-	case kind == sub:
+	if done == 0 && unfilterUsual(kind, row, above, stride) {
+		return true
+	}
+	switch kind {
+	case none:
+	case sub:
 		subAny(row, stride, done)
-	case kind == average:
+	case up:
+		upAny(row, above)
+	case average:
 		averageAny(row, above, stride, done)
-	case kind == paeth:
+	case paeth:
 		paethAny(row, above, stride, done)
+	default:
+		return false
+	}
+	return true
+}
+
+// unfilterUsual knows faster ways for usual pixels, where there is no kernel; it
+// says whether it knew one.
+func unfilterUsual(kind byte, row, above []byte, stride int) bool {
+	switch {
+	case kind == sub && stride == 4:
+		sub4(row)
+	case kind == average && stride == 4:
+		average4(row, above)
+	case kind == paeth && stride == 3:
+		paeth3(row, above)
+	case kind == paeth && stride == 4:
+		paeth4(row, above)
 	default:
 		return false
 	}
