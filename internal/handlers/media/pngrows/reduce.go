@@ -84,7 +84,8 @@ func total(part []uint16, channels int) (red, green, blue, alpha uint32) {
 		return red, green, blue, 0
 	}
 	for ; len(part) >= 4; part = part[4:] {
-		red, green, blue, alpha = red+uint32(part[0]), green+uint32(part[1]), blue+uint32(part[2]), alpha+uint32(part[3])
+		red, green, blue = red+uint32(part[0]), green+uint32(part[1]), blue+uint32(part[2])
+		alpha += uint32(part[3])
 	}
 	return red, green, blue, alpha
 }
