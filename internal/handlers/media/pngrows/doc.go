@@ -4,6 +4,7 @@
 //
 // It does not read interlaced PNGs (ErrInterlaced) and ignores what is not
 // pixels: an APNG is its still picture. Invariants: no chunk is inflated but
-// IDAT; no more than one row and the reduced picture is kept; foreign bytes
-// never panic. Source: PNG specification, third edition.
+// IDAT; no more than a few rows, the inflater's window and the reduced picture are
+// kept; the kernels (AVX2) give the bits of their counterparts in plain Go (fuzzed);
+// foreign bytes never panic. Source: PNG specification, third edition.
 package pngrows

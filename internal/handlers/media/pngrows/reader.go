@@ -1,14 +1,13 @@
 package pngrows
 
 import (
-	"bufio"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
 	"io"
 
-	"github.com/klauspost/compress/flate"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/media/inflate"
 )
 
 // The ways in which a PNG is refused.
@@ -58,8 +57,8 @@ func (h *header) stride() int   { return max(1, h.channels()*h.depth/8) }
 // rows reads unfiltered rows one by one.
 type rows struct {
 	header
-	inflate           io.ReadCloser
-	current, previous []byte
+	inflate                io.Reader
+	raw, current, previous []byte // the first begins with the filter's kind
 }
 
 // open reads the chunks before IDAT.
@@ -86,27 +85,28 @@ func open(data []byte) (*rows, error) {
 	if r.width == 0 || r.colour == indexed && r.entries == 0 {
 		return nil, fmt.Errorf("%w: its header is incomplete", ErrCorrupt)
 	}
-	inflate, err := inflater(bufio.NewReaderSize(&pixels{rest: rest}, 1<<15))
+	inflate, err := inflater(&pixels{rest: rest})
 	if err != nil {
 		return nil, err
 	}
 	r.inflate = inflate
-	r.current, r.previous = make([]byte, r.rowBytes()+1), make([]byte, r.rowBytes()+1)
+	n := r.rowBytes()
+	r.raw, r.current, r.previous = make([]byte, 1+n), make([]byte, n), make([]byte, n)
 	return r, nil
 }
 
 // inflater reads a zlib stream (RFC 1950) without its own checksum: that of the
 // chunks has covered the same bytes already.
-func inflater(b *bufio.Reader) (io.ReadCloser, error) {
+func inflater(from io.Reader) (io.Reader, error) {
 	var head [2]byte
-	if _, err := io.ReadFull(b, head[:]); err != nil {
+	if _, err := io.ReadFull(from, head[:]); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
 	const deflate, dictionary = 8, 0x20
 	if head[0]&15 != deflate || head[1]&dictionary != 0 || binary.BigEndian.Uint16(head[:])%31 != 0 {
 		return nil, fmt.Errorf("%w: its pixels are no zlib stream", ErrCorrupt)
 	}
-	return flate.NewReader(b), nil
+	return inflate.New(from), nil
 }
 
 func chunk(b []byte) (kind string, body, rest []byte, err error) {
@@ -203,12 +203,11 @@ func (r *rows) readHoles(b []byte) error {
 // next unfilters one row; it is valid until the next but one call.
 func (r *rows) next() ([]byte, error) {
 	r.current, r.previous = r.previous, r.current
-	if _, err := io.ReadFull(r.inflate, r.current); err != nil {
+	if _, err := io.ReadFull(r.inflate, r.raw); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrCorrupt, err)
 	}
-	row, above := r.current[1:], r.previous[1:]
-	if !unfilter(r.current[0], row, above, r.stride()) {
+	if !unfilter(r.raw[0], r.current, r.raw[1:], r.previous, r.stride()) {
 		return nil, fmt.Errorf("%w: an unknown filter", ErrCorrupt)
 	}
-	return row, nil
+	return r.current, nil
 }

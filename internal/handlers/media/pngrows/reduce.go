@@ -10,13 +10,15 @@ type Reduced struct {
 	Planes        [][]byte // 3 or 4, each Width×Height
 }
 
+// largest k: so many bytes fit into 16 bits, and means are exact up to it.
+const largest = 128
+
 // Reduce decodes data and averages squares of k×k pixels; k is 1 to 128.
 func Reduce(data []byte, k int) (*Reduced, error) {
 	r, err := open(data)
 	if err != nil {
 		return nil, err
 	}
-	defer r.inflate.Close()
 	k = min(max(k, 1), largest)
 	out := &Reduced{Width: (r.width + k - 1) / k, Height: (r.height + k - 1) / k}
 	n := 3
@@ -26,8 +28,11 @@ func Reduce(data []byte, k int) (*Reduced, error) {
 	for range n {
 		out.Planes = append(out.Planes, make([]byte, out.Width*out.Height))
 	}
-	line := make([]byte, 4*r.width)
-	sums := make([]uint32, n*out.Width)
+	channels := 4
+	if r.plain() {
+		channels = 3
+	}
+	line, sums := make([]byte, 4*r.width), make([]uint16, channels*r.width)
 	for y := range out.Height {
 		clear(sums)
 		deep := min(k, r.height-y*k)
@@ -36,96 +41,111 @@ func Reduce(data []byte, k int) (*Reduced, error) {
 			if err != nil {
 				return nil, err
 			}
-			pixels := r.expand(line, row)
-			if n == 4 {
-				addAlpha(sums, pixels, k)
-			} else {
-				addOpaque(sums, pixels, k)
-			}
+			addColumns(sums, r.expand(line, row))
 		}
-		out.store(y, sums, k, deep, r.width)
+		out.store(y, sums, channels, k, deep)
 	}
 	return out, nil
 }
 
-// addOpaque adds a row of RGBA to sums of R, G, B over k pixels each.
-func addOpaque(sums []uint32, row []byte, k int) {
-	for len(row) >= 4 && len(sums) >= 3 {
-		part := row[:min(4*k, len(row))]
-		row = row[len(part):]
-		var red, green, blue uint32
-		for len(part) >= 4 {
-			red, green, blue = red+uint32(part[0]), green+uint32(part[1]), blue+uint32(part[2])
-			part = part[4:]
-		}
-		sums[0], sums[1], sums[2] = sums[0]+red, sums[1]+green, sums[2]+blue
-		sums = sums[3:]
+// addColumnsGo is addColumns without a kernel.
+func addColumnsGo(sums []uint16, row []byte) {
+	sums = sums[:len(row)]
+	for i, v := range row {
+		sums[i] += uint16(v)
 	}
 }
 
-// addAlpha does the same with premultiplied colours.
-func addAlpha(sums []uint32, row []byte, k int) {
-	for len(row) >= 4 && len(sums) >= 4 {
-		part := row[:min(4*k, len(row))]
-		row = row[len(part):]
-		var red, green, blue, alpha uint32
-		for len(part) >= 4 {
-			a := uint32(part[3])
-			if a == 255 {
-				red, green, blue = red+uint32(part[0]), green+uint32(part[1]), blue+uint32(part[2])
-			} else {
-				red, green, blue = red+times(part[0], a), green+times(part[1], a), blue+times(part[2], a)
-			}
-			alpha += a
-			part = part[4:]
+// store averages k columns each, which hold sums of deep rows, into row y.
+func (o *Reduced) store(y int, columns []uint16, channels, k, deep int) {
+	d := by(k * deep)
+	at := y * o.Width
+	for len(columns) > 0 {
+		part := columns[:min(k*channels, len(columns))]
+		columns = columns[len(part):]
+		if len(part) < k*channels {
+			d = by(len(part) / channels * deep)
 		}
-		sums[0], sums[1], sums[2], sums[3] = sums[0]+red, sums[1]+green, sums[2]+blue, sums[3]+alpha
-		sums = sums[4:]
+		red, green, blue, alpha := total(part, channels)
+		o.Planes[0][at], o.Planes[1][at], o.Planes[2][at] = d.mean(red), d.mean(green), d.mean(blue)
+		if len(o.Planes) == 4 {
+			o.Planes[3][at] = d.mean(alpha)
+		}
+		at++
 	}
 }
+
+// total adds pixels of three or four channels.
+func total(part []uint16, channels int) (red, green, blue, alpha uint32) {
+	if channels == 3 {
+		for ; len(part) >= 3; part = part[3:] {
+			red, green, blue = red+uint32(part[0]), green+uint32(part[1]), blue+uint32(part[2])
+		}
+		return red, green, blue, 0
+	}
+	for ; len(part) >= 4; part = part[4:] {
+		red, green, blue = red+uint32(part[0]), green+uint32(part[1]), blue+uint32(part[2])
+		alpha += uint32(part[3])
+	}
+	return red, green, blue, alpha
+}
+
+// divisor divides sums of count bytes, rounded: with m = 2⁴⁸/count+1, v·m>>48 is
+// v/count for all v < 256·count and counts up to largest²; the excess is v/2⁴⁸ at
+// most, less than the 1/count that is missing to the next whole.
+type divisor struct {
+	half uint32
+	m    uint64
+}
+
+func by(count int) divisor { return divisor{uint32(count / 2), 1<<48/uint64(count) + 1} }
+
+func (d divisor) mean(sum uint32) byte { return byte(uint64(sum+d.half) * d.m >> 48) }
 
 // times is v·a/255, rounded.
-func times(v byte, a uint32) uint32 {
+func times(v byte, a uint32) byte {
 	t := uint32(v)*a + 128
-	return (t + t>>8) >> 8
+	return byte((t + t>>8) >> 8)
 }
 
-// largest k: up to it the reciprocals of store are exact.
-const largest = 128
+// plain says whether a row is three bytes a pixel, with nothing to do to them.
+func (r *rows) plain() bool { return r.colour == rgb && r.depth == 8 && !r.hasHole }
 
-// store divides a row of sums by the pixels that went into them.
-func (o *Reduced) store(y int, sums []uint32, k, deep, width int) {
-	n := len(o.Planes)
-	last := o.Width - 1
-	whole := uint32(k * deep)
-	// With m = 2⁴⁸/count+1, v·m>>48 is v/count for all v < 256·count: the excess
-	// is v/2⁴⁸ at most, less than the 1/count that is missing to the next whole.
-	m := 1<<48/uint64(whole) + 1
-	for c, plane := range o.Planes {
-		row := plane[y*o.Width:][:o.Width]
-		for x := range last {
-			row[x] = byte(uint64(sums[x*n+c]+whole/2) * m >> 48)
-		}
-		count := uint32((width - last*k) * deep)
-		row[last] = byte((sums[last*n+c] + count/2) / count)
-	}
-}
-
-// expand makes RGBA of 8 bits of a row as it is in the file; line is space for it.
+// expand makes premultiplied RGBA of 8 bits of a row as it is in the file, unless it
+// is plain; line is space for it.
 func (r *rows) expand(line, row []byte) []byte {
 	switch {
+	case r.plain():
+		return row
 	case r.colour == rgbAlpha && r.depth == 8:
-		return row[:4*r.width]
-	case r.colour == rgb && r.depth == 8 && !r.hasHole:
-		for x := range r.width {
-			px := line[4*x:][:4]
-			s := row[3*x:][:3]
-			px[0], px[1], px[2], px[3] = s[0], s[1], s[2], 255
+		if solid(row) {
+			return row
 		}
+		copy(line, row)
 	default:
 		r.expandAny(line, row)
 	}
+	if r.alpha {
+		premultiply(line)
+	}
 	return line
+}
+
+// solid says whether nothing shines through a row of RGBA.
+func solid(row []byte) bool {
+	all := uint32(0xff000000)
+	for ; len(row) >= 4; row = row[4:] {
+		all &= binary.LittleEndian.Uint32(row)
+	}
+	return all == 0xff000000
+}
+
+func premultiply(row []byte) {
+	for ; len(row) >= 4; row = row[4:] {
+		if a := uint32(row[3]); a != 255 {
+			row[0], row[1], row[2] = times(row[0], a), times(row[1], a), times(row[2], a)
+		}
+	}
 }
 
 func (r *rows) expandAny(line, row []byte) {

@@ -78,21 +78,18 @@ func writeRows(w io.Writer, img *image.NRGBA, n int) error {
 // filtered tries the filters and gives the row of the one whose result is
 // nearest to zero.
 func filtered(tries *[3][]byte, row, above []byte, n int) []byte {
-	sub, up, pth := tries[0], tries[1], tries[2]
-	sub[0], up[0], pth[0] = 1, 2, 4
-	var sums [3]uint32
-	cost := func(v byte) uint32 { return uint32(abs(int32(int8(v)))) }
 	above = above[:len(row)]
-	sub, up, pth = sub[1:][:len(row)], up[1:][:len(row)], pth[1:][:len(row)]
+	var results [3][]byte
+	for i, kind := range []byte{sub, up, paeth} {
+		tries[i][0] = kind
+		results[i] = tries[i][1:][:len(row)]
+	}
 	for i := range min(n, len(row)) {
-		sub[i], up[i], pth[i] = row[i], row[i]-above[i], row[i]-above[i]
+		results[0][i], results[1][i], results[2][i] = row[i], row[i]-above[i], row[i]-above[i]
 	}
-	for i := n; i < len(row); i++ {
-		v, a, b, c := row[i], row[i-n], above[i], above[i-n]
-		s, u, p := v-a, v-b, v-byte(paeth(int32(a), int32(b), int32(c)))
-		sub[i], up[i], pth[i] = s, u, p
-		sums[0], sums[1], sums[2] = sums[0]+cost(s), sums[1]+cost(u), sums[2]+cost(p)
-	}
+	var sums [3]uint64
+	done := filterRow(&results, row, above, n, &sums)
+	filterRowGo(&results, row, above, n, done, &sums)
 	best := 0
 	for i, sum := range sums {
 		if sum < sums[best] {
@@ -100,6 +97,17 @@ func filtered(tries *[3][]byte, row, above []byte, n int) []byte {
 		}
 	}
 	return tries[best]
+}
+
+// filterRowGo does what filterRow does, from byte from on.
+func filterRowGo(tries *[3][]byte, row, above []byte, stride, from int, sums *[3]uint64) {
+	cost := func(v byte) uint64 { return uint64(abs(int32(int8(v)))) }
+	for i := from; i < len(row); i++ {
+		v, a, b, c := row[i], row[i-stride], above[i], above[i-stride]
+		s, u, p := v-a, v-b, v-byte(nearest(int32(a), int32(b), int32(c)))
+		tries[0][i], tries[1][i], tries[2][i] = s, u, p
+		sums[0], sums[1], sums[2] = sums[0]+cost(s), sums[1]+cost(u), sums[2]+cost(p)
+	}
 }
 
 // chunks writes what it is given as IDAT chunks.

@@ -26,32 +26,46 @@ func newBools(data []byte) bools {
 }
 
 // refill tops value up to at least 56 bits: enough for six decisions.
-func (b *bools) refill() {
-	if b.pos > len(b.buf)-8 {
-		b.pos = len(b.buf) - 8 // behind the end all is zero; overrun tells
-	}
-	b.value |= binary.BigEndian.Uint64(b.buf[b.pos:]) >> (b.n & 63)
-	b.pos += int(63-b.n) >> 3
-	b.n |= 56
+func (b *bools) refill() { b.value, b.n = b.more(b.value, b.n) }
+
+// more is refill of a value with n bits that is not b's own.
+func (b *bools) more(value uint64, n uint) (newValue uint64, newN uint) {
+	// Behind the end all is zero; overrun tells.
+	pos := min(b.pos, len(b.buf)-8)
+	value |= binary.BigEndian.Uint64(b.buf[pos:]) >> (n & 63)
+	b.pos = pos + int(63-n)>>3
+	return value, n | 56
 }
 
 // overrun says whether more was asked for than there is. Encoders leave
 // out zeros at the end.
 func (b *bools) overrun() bool { return b.pos-int(b.n/8) > b.size+1 }
 
-// decide takes one decision of an arithmetic decoder in the state value and
-// wide; used is by how many bits value moved, at most 7.
-func decide(value, wide uint64, chance uint8) (newValue, newWide uint64, used uint, yes bool) {
-	split := 1 + (wide-1)*uint64(chance)>>8
-	if value>>56 >= split {
-		value -= split << 56
-		wide -= split
-		yes = true
-	} else {
-		wide = split
+// normal makes wide at least 128 again after a decision.
+func normal(value, wide uint64, n uint) (newValue, newWide uint64, newN uint) {
+	used := zeros[uint8(wide)] & 7
+	return value << used, wide << used, n - uint(used)
+}
+
+// zeros is how many zeros a byte begins with: on older processors faster than the
+// instruction that Go has for it.
+var zeros = func() (z [256]uint8) {
+	for i := range z {
+		z[i] = uint8(bits.LeadingZeros8(uint8(i)))
 	}
-	used = uint(bits.LeadingZeros8(uint8(wide)))
-	return value << (used & 63), wide << (used & 63), used, yes
+	return z
+}()
+
+// sign gives size the sign that an even decision takes, without a branch, which
+// would be guessed wrongly every other time. Any decision before it has left wide
+// below 255, so that value always moves by one.
+func sign(value, wide uint64, size int32) (newValue, newWide uint64, signed int32) {
+	split := (wide + 1) / 2
+	rest, no := bits.Sub64(value, split<<56, 0)
+	value += (rest - value) & (no - 1)
+	wide = split + (wide-2*split)&(no-1)
+	minus := int32(no) - 1
+	return value << 1, wide << 1, size ^ minus - minus
 }
 
 // bit takes one decision; chance of 256 is that of a no.
@@ -59,9 +73,13 @@ func (b *bools) bit(chance uint8) bool {
 	if b.n < 16 {
 		b.refill()
 	}
-	value, wide, used, yes := decide(b.value, b.wide, chance)
-	b.value, b.wide, b.n = value, wide, b.n-used
-	return yes
+	split := 1 + (b.wide-1)*uint64(chance)>>8
+	if b.value>>56 < split {
+		b.value, b.wide, b.n = normal(b.value, split, b.n)
+		return false
+	}
+	b.value, b.wide, b.n = normal(b.value-split<<56, b.wide-split, b.n)
+	return true
 }
 
 const even = 128

@@ -124,6 +124,29 @@ func TestWhatNeedsAFullDecoderIsSaid(t *testing.T) {
 	}
 }
 
+// FuzzAddBlock: the kernel gives the same bits as plain Go, of any coefficients, and
+// touches nothing beside the block.
+func FuzzAddBlock(f *testing.F) {
+	f.Add([]byte{1, 0, 255, 127, 0, 128, 9}, []byte{0, 128, 255})
+	f.Add([]byte{40, 0, 20, 0, 246, 255, 3, 0, 1, 0}, []byte{100})
+	f.Fuzz(func(t *testing.T, coefficients, samples []byte) {
+		var c [16]int16
+		for i := range min(16, len(coefficients)/2) {
+			c[i] = int16(binary.LittleEndian.Uint16(coefficients[2*i:]))
+		}
+		for stride := 4; stride < 9; stride++ {
+			got := make([]byte, 3*stride+4+8)
+			copy(got, samples)
+			want := bytes.Clone(got)
+			addBlock(got, stride, &c)
+			addBlockGo(want, stride, &c)
+			if !bytes.Equal(got, want) {
+				t.Fatalf("%v: %v, want %v", c, got, want)
+			}
+		}
+	})
+}
+
 // FuzzDecode: foreign bytes neither panic nor make planes of another size than
 // the header's.
 func FuzzDecode(f *testing.F) {

@@ -95,7 +95,7 @@ func (s *strip) add(at int, c *[16]int16, last uint8) {
 	case 1:
 		s.addFlat(at, (int32(c[0])+4)>>3)
 	default:
-		s.addBlock(at, c)
+		addBlock(s.pix[at:], s.stride, c)
 	}
 }
 
@@ -108,7 +108,8 @@ func (s *strip) addFlat(at int, dc int32) {
 	}
 }
 
-func (s *strip) addBlock(at int, c *[16]int16) {
+// addBlockGo is addBlock without a kernel.
+func addBlockGo(dst []byte, stride int, c *[16]int16) {
 	var t [16]int32
 	for x := range 4 {
 		c0, c1, c2, c3 := int32(c[x]), int32(c[4+x]), int32(c[8+x]), int32(c[12+x])
@@ -121,10 +122,9 @@ func (s *strip) addBlock(at int, c *[16]int16) {
 		c0, c1, c2, c3 := t[4*y]+4, t[4*y+1], t[4*y+2], t[4*y+3]
 		a, b := c0+c2, c0-c2
 		e, f := c1*narrow>>16-c3*wide>>16, c1*wide>>16+c3*narrow>>16
-		row := s.pix[at:][:4]
+		row := dst[y*stride:][:4]
 		row[0], row[1] = clamp(int32(row[0])+(a+f)>>3), clamp(int32(row[1])+(b+e)>>3)
 		row[2], row[3] = clamp(int32(row[2])+(b-e)>>3), clamp(int32(row[3])+(a-f)>>3)
-		at += s.stride
 	}
 }
 

@@ -1,7 +1,5 @@
 package vp8plane
 
-import "encoding/binary"
-
 // The dimensions of the token probabilities (RFC 6386, 13.3).
 const (
 	planes   = 4
@@ -36,63 +34,60 @@ var extraBits = [4][]uint8{
 // returns one more than the index of the last one.
 //
 // The decoder's state is kept in variables, not in b, so that it stays in
-// registers; a coefficient begins with enough bits for all but the large ones.
+// registers; a coefficient begins with enough bits for all but the large ones. Each
+// way out of a decision goes on by itself: joined, they would be asked for twice.
 func (b *bools) block(chances *[bands][contexts][branches]uint8, context int, first int, steps *[2]int32,
 	out *[16]int16) int {
-	value, wide, n, pos, buf := b.value, b.wide, b.n, b.pos, b.buf
-	var used uint
-	var yes bool
-	last := len(buf) - 8
+	value, wide, n := b.value, b.wide, b.n
 	p := &chances[bandOf[first]][context]
 	k := first
-	fresh := true // a place where the block may end
 	for k < 16 {
 		if n < 36 { // four decisions of up to 7 bits, and 8 to look at
-			pos = min(pos, last)
-			value |= binary.BigEndian.Uint64(buf[pos:]) >> (n & 63)
-			pos += int(63-n) >> 3
-			n |= 56
+			value, n = b.more(value, n)
 		}
-		if fresh {
-			value, wide, used, yes = decide(value, wide, p[0])
-			if n -= used; !yes {
+		split := 1 + (wide-1)*uint64(p[0])>>8
+		if value>>56 < split { // the block ends
+			value, wide, n = normal(value, split, n)
+			break
+		}
+		value, wide, n = normal(value-split<<56, wide-split, n)
+		for {
+			split = 1 + (wide-1)*uint64(p[1])>>8
+			k++
+			if value>>56 >= split {
+				value, wide, n = normal(value-split<<56, wide-split, n)
 				break
 			}
+			value, wide, n = normal(value, split, n)
+			if k == 16 { // zeros up to the end
+				b.value, b.wide, b.n = value, wide, n
+				return 16
+			}
+			p = &chances[bandOf[k]][0]
+			if n < 36 {
+				value, n = b.more(value, n)
+			}
 		}
-		value, wide, used, yes = decide(value, wide, p[1])
-		n -= used
-		k++
-		if !yes {
-			p, fresh = &chances[bandOf[k]][0], false
-			continue
-		}
-		value, wide, used, yes = decide(value, wide, p[2])
-		n -= used
 		size := int32(1)
-		if yes {
-			b.value, b.wide, b.n, b.pos = value, wide, n, pos
-			size = b.large(p)
-			value, wide, n, pos = b.value, b.wide, b.n, b.pos
-			p = &chances[bandOf[k]][2]
-		} else {
+		split = 1 + (wide-1)*uint64(p[2])>>8
+		if value>>56 < split {
+			value, wide, n = normal(value, split, n)
 			p = &chances[bandOf[k]][1]
+		} else {
+			b.value, b.wide, b.n = normal(value-split<<56, wide-split, n)
+			size = b.large(p)
+			value, wide, n = b.value, b.wide, b.n
+			p = &chances[bandOf[k]][2]
 		}
-		value, wide, used, yes = decide(value, wide, even)
-		n -= used
-		if yes {
-			size = -size
-		}
+		value, wide, size = sign(value, wide, size)
+		n--
 		step := steps[1]
 		if k == 1 {
 			step = steps[0]
 		}
 		out[zigzag[(k-1)&15]&15] = int16(size * step)
-		fresh = true
 	}
-	b.value, b.wide, b.n, b.pos = value, wide, n, pos
-	if !fresh {
-		return 16 // zeros up to the end
-	}
+	b.value, b.wide, b.n = value, wide, n
 	return k
 }
 
