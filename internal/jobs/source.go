@@ -58,20 +58,23 @@ type SettleClaimer interface {
 
 // WorkerInfo is what a worker says about itself.
 type WorkerInfo struct {
-	ID          string // host:pid:random
-	Host        string
-	PID         int
-	Version     string
-	Queues      []string
-	Types       []string
-	Slots       int
-	StartedAt   time.Time
-	MemoryBytes int64
-	Done        int64 // runs that ended since the start
-	Failed      int64
-	Status      string // "running", "stopping"
-	Running     []RunningJob
-	PHP         []PHPProcess // that run PHP's jobs beside its slots
+	ID      string // host:pid:random
+	Host    string
+	PID     int
+	Version string
+	Queues  []string
+	Types   []string
+	Slots   int // at present
+	// ConfiguredSlots are those that it has while people order no others, MaxSlots
+	// the most that it takes; 0: it runs no jobs of types.
+	ConfiguredSlots, MaxSlots int
+	StartedAt                 time.Time
+	MemoryBytes               int64
+	Done                      int64 // runs that ended since the start
+	Failed                    int64
+	Status                    string // "running", "stopping"
+	Running                   []RunningJob
+	PHP                       []PHPProcess // that run PHP's jobs beside its slots
 }
 
 // RunsTypes says whether it runs jobs of types: a program that only keeps PHP
@@ -123,6 +126,9 @@ type ControlSignals struct {
 	RestartedAt time.Time
 	// Paused queues are not claimed from.
 	Paused []string
+	// Slots is how many jobs this worker is to run at once; 0 is as many as it was
+	// configured with.
+	Slots int
 	// Cancelled are the UUIDs of this worker's running jobs that a person
 	// cancelled.
 	Cancelled []string
