@@ -184,14 +184,8 @@ func TestAWorkerIsScaledWhileItRuns(t *testing.T) {
 // order gives a worker slots, or all of them.
 func (s *scaled) order(id string, slots int) {
 	s.t.Helper()
-	var err error
-	if id == "" {
-		err = s.history.ScaleAll(s.t.Context(), slots)
-	} else {
-		_, err = s.history.Scale(s.t.Context(), id, slots)
-	}
-	if err != nil {
-		s.t.Fatal(err)
+	if known, err := s.history.Scale(s.t.Context(), id, slots); err != nil || !known {
+		s.t.Fatal(known, err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -75,6 +76,13 @@ type WorkerInfo struct {
 	Status                    string // "running", "stopping"
 	Running                   []RunningJob
 	PHP                       []PHPProcess // that run PHP's jobs beside its slots
+}
+
+// WantedSlots is how many slots the worker is to have when all workers, or this one by
+// its id, are given so many; 0 is that they are not.
+func (w WorkerInfo) WantedSlots(all, own int) int {
+	ordered := cmp.Or(own, all, w.ConfiguredSlots)
+	return min(ordered, w.MaxSlots)
 }
 
 // RunsTypes says whether it runs jobs of types: a program that only keeps PHP

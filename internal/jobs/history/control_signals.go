@@ -74,8 +74,13 @@ func (s *Store) Stop(ctx context.Context, workerID string) (known bool, err erro
 }
 
 // Scale gives a worker so many slots, for as long as it lives; known says whether
-// there is one of that id. 0 takes its order back: it follows that of all workers.
+// there is one of that id. 0 takes its order back: it follows that of all workers,
+// whose id is "". That one holds for workers that start later, too, and stands in place
+// of all orders before; 0 is as many slots as each worker was configured with.
 func (s *Store) Scale(ctx context.Context, workerID string, slots int) (known bool, err error) {
+	if workerID == "" {
+		return true, s.scaleAll(ctx, slots)
+	}
 	n, err := s.tables.Exec(ctx, s.tables.OwnDB, "UPDATE cmsjobs_workers SET ordered_slots = ? WHERE id = ?", slots,
 		workerID)
 	if err != nil {
@@ -84,9 +89,7 @@ func (s *Store) Scale(ctx context.Context, workerID string, slots int) (known bo
 	return n > 0, nil
 }
 
-// ScaleAll gives each worker so many slots, those that start later too, in place of
-// what was ordered before. 0 is as many as each was configured with.
-func (s *Store) ScaleAll(ctx context.Context, slots int) error {
+func (s *Store) scaleAll(ctx context.Context, slots int) error {
 	err := s.tables.InTx(ctx, "changing the slots of all workers", func(t tables.Transaction) error {
 		if _, err := s.tables.Exec(ctx, t.Own, "UPDATE cmsjobs_workers SET ordered_slots = 0"); err != nil {
 			return err
