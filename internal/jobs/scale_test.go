@@ -138,7 +138,7 @@ func (s *scaled) count(query string) (n int) {
 // fewer interrupt none, and no job begins beside more than the new number. Each job
 // runs once.
 func TestAWorkerIsScaledWhileItRuns(t *testing.T) {
-	for _, engine := range []jobstest.Engine{jobstest.SQLite, jobstest.MariaDB} {
+	for _, engine := range jobstest.Engines() {
 		for _, prefetch := range []int{0, 16} {
 			t.Run(fmt.Sprintf("%s/prefetch=%d", engine, prefetch), func(t *testing.T) {
 				s := newScaled(t, engine)
