@@ -38,19 +38,24 @@ With --worker it holds for one worker, for as long as it lives.`,
 					return err
 				}
 				workers, err := control.Scale(ctx, worker, slots)
-				sentence := display.Sprintf("%d {worker has|workers have} ", workers)
-				if reset {
-					sentence += "the configured number of slots at the next heartbeat."
-				} else {
-					sentence += display.Sprintf("%d {slot|slots} at the next heartbeat.", slots)
-				}
-				return a.ordered(r, err, sentence)
+				return a.ordered(r, err, scaled(workers, slots, worker))
 			})
 		},
 	}
 	command.Flags().StringVar(&worker, "worker", "", "only the worker with this id (cmsjobs workers shows it)")
 	command.Flags().BoolVar(&reset, "reset", false, "take the order back")
 	return command
+}
+
+// scaled says what workers do at their next heartbeat.
+func scaled(workers int64, slots int, worker string) string {
+	switch {
+	case slots > 0:
+		return display.Sprintf("%d {worker has|workers have} %d {slot|slots} at the next heartbeat.", workers, slots)
+	case worker != "":
+		return "The worker follows the order for all workers, or its configuration, at the next heartbeat."
+	}
+	return display.Sprintf("%d {worker has|workers have} the configured number of slots at the next heartbeat.", workers)
 }
 
 // slotsOf is the number that was written; 0 is that it is reset.

@@ -161,7 +161,7 @@ func (c Control) Scale(ctx context.Context, id string, slots int) (workers int64
 		err = jobs.ErrNotFound
 	}
 	if err != nil {
-		return 0, fmt.Errorf("changing the slots of workers: %w", err)
+		return 0, fmt.Errorf("changing the slots of %s: %w", cmp.Or(id, "all workers"), err)
 	}
 	return workers, nil
 }

@@ -121,7 +121,7 @@ func (h handlers) workers(req *web.Request) (workersPageData, error) {
 	if err != nil {
 		return v, fmt.Errorf("reading the slots of workers: %w", err)
 	}
-	v.Slots = stepper{N: all, Most: jobs.MaxSlots, Ordered: all}
+	v.Slots = stepper{N: all, Ordered: all}
 	for _, w := range list {
 		wanted := w.WantedSlots(all, w.OrderedSlots)
 		v.Workers = append(v.Workers, workerCard{req.View().Worker(w), stepper{wanted, w.MaxSlots, w.OrderedSlots}})
@@ -129,6 +129,7 @@ func (h handlers) workers(req *web.Request) (workersPageData, error) {
 			continue
 		}
 		v.Live++
+		v.Slots.Most = max(v.Slots.Most, w.MaxSlots)
 		v.Scalable, v.Single = v.Scalable || w.RunsTypes(), v.Single || w.OrderedSlots > 0
 		if all == 0 {
 			v.Slots.N = max(v.Slots.N, wanted)
