@@ -61,7 +61,7 @@ type outcomeOfAction struct {
 
 // values are what a person writes into the fields of forms.
 var values = map[string]string{"name": "shop", "url": "https://x.example/hook", "address": "x@y.example",
-	"cron": "0 3 * * *", "payload": "{}", "p.to": "x@y.example", "at": "2026-11-21T12:30:00", "post": "7",
+	"cron": "0 3 * * *", "payload": "{}", "p.to": "x@y.example", "at": "2026-11-21T12:30:01", "post": "7",
 	"to": "x@y.example", "slots": "3"}
 
 // vietnamese are letters that each sentence in Vietnamese has one of, and English has none of.
@@ -127,8 +127,8 @@ const tokensPage = "/admin/tokens"
 
 // pages are the addresses of all pages, each with what its actions need.
 func (w *walk) pages() (pages []func() string) {
-	for _, path := range append(slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == tokensPage }), "/admin/enqueue?type=mail.send", "/admin/enqueue?type=cache.clear",
-		"/admin/schedules/sitemap", "/admin/backups/moment", "/admin/backups/b.tar.zst/contents") {
+	for _, path := range append(slices.DeleteFunc(slices.Clone(parts), func(p string) bool { return p == tokensPage }),
+		"/admin/enqueue?type=mail.send", "/admin/enqueue?type=cache.clear", "/admin/schedules/sitemap", "/admin/backups/moment", "/admin/backups/b.tar.zst/contents") {
 		pages = append(pages, func() string { return path })
 	}
 	failed := func() string {
@@ -182,11 +182,11 @@ func (w *walk) next() (next pressableAction, found bool) {
 // act fills the form of an action, presses it, confirms it, and looks at what is said.
 func (w *walk) act(path string, a pressableAction) {
 	w.t.Helper()
-	fill := `(() => { const values = ` + jsonOf(values) + `, e = document.querySelectorAll("main form[method=post] button")[` +
-		fmt.Sprint(a.At) + `];
+	fill := `(() => { const values = ` + jsonOf(values) + `, buttons = "main form[method=post] button";
+		const e = document.querySelectorAll(buttons)[` + fmt.Sprint(a.At) + `];
 		window.before = true;
 		for (const x of e.form.elements) {
-			if (x.type === "checkbox" && x.name !== "enabled" && (x.name === "ids" || x.name === "scope" || x.name === "events") &&
+			if (x.type === "checkbox" && ["ids", "scope", "events"].includes(x.name) &&
 				![...e.form.elements].some(y => y.name === x.name && y.checked)) x.checked = true;
 			else if (values[x.name] && x.type !== "hidden" && (!x.value || x.name === "at")) x.value = values[x.name];
 		}
@@ -217,7 +217,7 @@ func (w *walk) said(path, kind string) (o outcomeOfAction) {
 	return o
 }
 
-// fine says that a page came, and that its links that look like buttons lead somewhere.
+// fine says that a page came in the language of the person.
 func (w *walk) fine(path string) {
 	w.t.Helper()
 	if o := eval[outcomeOfAction](w.browser, outcomeOfPage); o.Status >= 400 || o.Lang != w.c.lang {

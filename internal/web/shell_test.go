@@ -257,6 +257,8 @@ func TestAPageIsLight(t *testing.T) {
 	}
 	for _, path := range []string{"/admin", "/admin/jobs", "/admin/backups"} {
 		page := s.admin("GET", path, nil)
+		sent := s.admin("GET", path, nil, header("Accept-Encoding", "gzip"))
+		t.Logf("%s: the page is sent as %d bytes, encoding %q", path, len(sent.body), sent.header.Get("Content-Encoding"))
 		var packed bytes.Buffer
 		w := gzip.NewWriter(&packed)
 		if _, err := w.Write(page.body); err != nil || w.Close() != nil {

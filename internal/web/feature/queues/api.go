@@ -91,7 +91,8 @@ func (h handlers) scale(req *web.Request, id string) error {
 		return err
 	}
 	if change.Reset == (change.Slots != 0) {
-		return web.RefuseField(http.StatusUnprocessableEntity, "slots", "Give either slots, from 1 to %d, or reset.", jobs.MaxSlots)
+		return web.RefuseField(http.StatusUnprocessableEntity, "slots",
+			"Give either slots, from 1 to %d, or reset.", jobs.MaxSlots)
 	}
 	if err := req.MayWork(); err != nil {
 		return err

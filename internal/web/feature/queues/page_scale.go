@@ -63,7 +63,8 @@ func (h handlers) scaleAllByForm(req *web.Request) error {
 // scaleTo gives the form's number of slots to a worker, or to all; 0 takes that back.
 func (h handlers) scaleTo(req *web.Request, id string) (slots int, err error) {
 	if slots, err = strconv.Atoi(req.FormValue("slots")); err != nil {
-		return 0, web.RefuseField(http.StatusUnprocessableEntity, "slots", "Give either slots, from 1 to %d, or reset.", jobs.MaxSlots)
+		return 0, web.RefuseField(http.StatusUnprocessableEntity, "slots",
+			"Give either slots, from 1 to %d, or reset.", jobs.MaxSlots)
 	}
 	if err := req.MayWork(); err != nil {
 		return 0, err
