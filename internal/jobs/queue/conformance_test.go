@@ -657,7 +657,7 @@ func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 			t.Fatal(known, err)
 		}
 		if o, err := f.Heartbeat(ctx, w); err != nil || o.Slots != order.want {
-			t.Errorf("%+v: the worker is told %d, %v", order, o.Slots, err)
+			t.Errorf("%+v: the worker reads %d, %v", order, o.Slots, err)
 		}
 	}
 	if known, err := f.Scale(ctx, "nobody", 2); known || err != nil {
