@@ -69,7 +69,7 @@ var values = map[string]string{"name": "shop", "url": "https://x.example/hook", 
 var vietnamese = regexp.MustCompile(`[ăđĩũơưạ-ỹàáâãèéêìíòóôõùúý]`)
 
 // ids are the parts of addresses that name one of many.
-var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\b[0-9a-f]{40}\b|\b\d+\b`)
+var ids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\b[0-9a-f]{12}\b|\b\d+\b`)
 
 // removing is pressed last on a page: others are pressed on what it removes.
 var removing = regexp.MustCompile(`/delete|/revoke|/remove|cancel|delete|/stop|/restart|/clear`)
@@ -115,7 +115,7 @@ func TestEveryActionOfEveryPage(t *testing.T) {
 	}
 	b.scripts(true)
 	b.quietConsole()
-	if len(all) < 40 {
+	if len(all) < 38 {
 		t.Errorf("only %d actions were found", len(all))
 	}
 	t.Logf("%d actions", len(all))
