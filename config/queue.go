@@ -101,7 +101,7 @@ func (q Queue) check(r *report) {
 			q.PollFirst, q.Poll)
 	}
 	r.atLeastFor("queue/refresh", q.Refresh, time.Second)
-	r.between("queue/concurrency", q.Concurrency, 1, 10000)
+	r.between("queue/concurrency", q.Concurrency, 1, jobs.MaxSlots)
 	r.between("queue/prefetch", q.Prefetch, 0, 10000)
 	r.atLeastFor("queue/lease", q.Lease, 3*time.Second)
 	if q.PHPRetryAfter > 0 && q.Lease > q.PHPRetryAfter {

@@ -84,6 +84,8 @@ type Services struct {
 type Shared struct {
 	// Turn waits for a slot of the process (jobs.Config.Turn).
 	Turn func(context.Context) (done func(), err error)
+	// Slots are those of the process: no site's worker can use more.
+	Slots int
 	// Serve answers the requests for the site until ctx ends.
 	Serve func(ctx context.Context, server *web.Server) error
 	// Sites lists the sites that a request has a session of.

@@ -53,7 +53,7 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 		c.PHP, c.Info = r.pools, r.poolsInfo
 	}
 	if r.Shared != nil {
-		c.Turn = r.Shared.Turn
+		c.Turn, c.MaxSlots = r.Shared.Turn, r.Shared.Slots
 	}
 	if r.writes != nil {
 		c.Source, c.Workers = writing{r.Store, r.writes}, writing{r.Store, r.writes}

@@ -208,13 +208,13 @@ func (a *commandLine) workersCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:     "workers",
 		Short:   "List workers and what they run",
-		Example: "  cmsjobs workers\n  cmsjobs workers stop web1:4711:0a1b2c",
+		Example: "  cmsjobs workers\n  cmsjobs workers scale 4\n  cmsjobs workers stop web1:4711:0a1b2c",
 		Args:    cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withServices(c, a.listWorkers)
 		},
 	}
-	c.AddCommand(&cobra.Command{
+	c.AddCommand(a.scaleCommand(), &cobra.Command{
 		Use:     "stop ID",
 		Short:   "Make one worker finish what it runs and exit",
 		Example: "  cmsjobs workers stop web1:4711:0a1b2c",

@@ -42,11 +42,13 @@ type inFlightJobs struct {
 	nonEmpty *sync.Cond     // the line grew, or was closed
 	closed   bool
 	running  int
+	slots    int       // how many may run
+	open     int       // how many slots there are: more than slots while those too many run their last job
 	last     time.Time // when a handler was last started
 }
 
-func newHoldings() *inFlightJobs {
-	h := &inFlightJobs{rows: map[int64]*inFlightJob{}}
+func newHoldings(slots int) *inFlightJobs {
+	h := &inFlightJobs{rows: map[int64]*inFlightJob{}, slots: slots}
 	h.nonEmpty = sync.NewCond(&h.mu)
 	return h
 }
@@ -76,14 +78,45 @@ func (h *inFlightJobs) take(claimed []Claimed, now time.Time) {
 	h.nonEmpty.Broadcast()
 }
 
-// next waits for the first of the line; nil when the line was closed.
+// setSlots changes how many slots there are: start is called for each new one, and
+// those too many end with their next call of next. A closed line has no new ones.
+func (h *inFlightJobs) setSlots(n int, start func()) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return false
+	}
+	for h.slots = n; h.open < n; h.open++ {
+		start()
+	}
+	h.nonEmpty.Broadcast()
+	return true
+}
+
+// slotCount is how many may run at once.
+func (h *inFlightJobs) slotCount() int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.slots
+}
+
+// tooMany says that a slot that is about to run a job is to end instead.
+func (h *inFlightJobs) tooMany() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.open > h.slots
+}
+
+// next waits for the first of the line; nil ends the slot that asks: the line was
+// closed, or there are fewer slots now.
 func (h *inFlightJobs) next() *inFlightJob {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for len(h.pending) == 0 && !h.closed {
+	for len(h.pending) == 0 && !h.closed && h.open <= h.slots {
 		h.nonEmpty.Wait()
 	}
-	if h.closed { // what still waits is released
+	if h.closed || h.open > h.slots { // what still waits is released
+		h.open--
 		return nil
 	}
 	x := h.pending[0]
@@ -127,6 +160,18 @@ func (h *inFlightJobs) begin(x *inFlightJob, run *Run, cancel context.CancelCaus
 	}
 	x.run, x.cancel, x.started, h.last = run, cancel, now, now
 	return true
+}
+
+// held counts those of xs whose slots are taken until their ends are written.
+func (h *inFlightJobs) held(xs []*inFlightJob) (n int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, x := range xs {
+		if x.stage == running {
+			n++
+		}
+	}
+	return n
 }
 
 // leaveSlot notes that a slot is free of x again.

@@ -43,6 +43,8 @@ type WorkerRecord struct {
 	SeenAt time.Time
 	// Alive is false when the last heartbeat is older than a live worker's can be.
 	Alive bool
+	// OrderedSlots is how many slots people gave this worker by its ID; 0: none.
+	OrderedSlots int
 }
 
 // SoonLength is how far ScheduleRecord.Soon looks.

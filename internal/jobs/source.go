@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -58,20 +59,30 @@ type SettleClaimer interface {
 
 // WorkerInfo is what a worker says about itself.
 type WorkerInfo struct {
-	ID          string // host:pid:random
-	Host        string
-	PID         int
-	Version     string
-	Queues      []string
-	Types       []string
-	Slots       int
-	StartedAt   time.Time
-	MemoryBytes int64
-	Done        int64 // runs that ended since the start
-	Failed      int64
-	Status      string // "running", "stopping"
-	Running     []RunningJob
-	PHP         []PHPProcess // that run PHP's jobs beside its slots
+	ID      string // host:pid:random
+	Host    string
+	PID     int
+	Version string
+	Queues  []string
+	Types   []string
+	Slots   int // at present
+	// ConfiguredSlots are those that it has while people order no others, MaxSlots
+	// the most that it takes; 0: it runs no jobs of types.
+	ConfiguredSlots, MaxSlots int
+	StartedAt                 time.Time
+	MemoryBytes               int64
+	Done                      int64 // runs that ended since the start
+	Failed                    int64
+	Status                    string // "running", "stopping"
+	Running                   []RunningJob
+	PHP                       []PHPProcess // that run PHP's jobs beside its slots
+}
+
+// WantedSlots is how many slots the worker is to have when all workers, or this one by
+// its id, are given so many; 0 is that they are not.
+func (w WorkerInfo) WantedSlots(all, own int) int {
+	ordered := cmp.Or(own, all, w.ConfiguredSlots)
+	return min(ordered, w.MaxSlots)
 }
 
 // RunsTypes says whether it runs jobs of types: a program that only keeps PHP
@@ -123,6 +134,9 @@ type ControlSignals struct {
 	RestartedAt time.Time
 	// Paused queues are not claimed from.
 	Paused []string
+	// Slots is how many jobs this worker is to run at once; 0 is as many as it was
+	// configured with.
+	Slots int
 	// Cancelled are the UUIDs of this worker's running jobs that a person
 	// cancelled.
 	Cancelled []string

@@ -18,8 +18,9 @@ func NewWorker(c Config) (*Worker, error) {
 		return nil, fmt.Errorf("a lease of %v is too short: tables count whole seconds, take 3 s or more", c.Lease)
 	}
 	c.defaults()
-	w := &Worker{c: c, inFlight: newHoldings(), ended: make(chan *inFlightJob, c.Slots+c.Prefetch),
+	w := &Worker{c: c, inFlight: newHoldings(c.Slots),
 		slotFreed: make(chan struct{}, 1), abort: make(chan struct{}), stopRequested: make(chan struct{})}
+	w.ended = make(chan *inFlightJob, w.mostSlots()+c.Prefetch)
 	w.trouble = trouble{log: c.Logger, now: c.Now}
 	w.status.Store("running")
 	w.paused.Store([]string(nil))
@@ -50,9 +51,8 @@ func (w *Worker) Run(ctx context.Context) error {
 		"worker", w.c.Info.ID, "queues", w.c.Queues, "slots", w.c.Slots, "types", len(w.c.Registry.Types()))
 
 	var executors, settler, background sync.WaitGroup
-	for range w.c.Slots {
-		executors.Go(func() { w.execute(stop) })
-	}
+	w.startSlot = func() { executors.Go(func() { w.execute(stop) }) }
+	w.inFlight.setSlots(w.c.Slots, w.startSlot)
 	settler.Go(func() { w.settleAll(runCtx) })
 	backgroundCtx, stopKeeping := context.WithCancel(runCtx)
 	background.Go(func() { w.renewAll(backgroundCtx) })

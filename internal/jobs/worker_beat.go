@@ -41,28 +41,38 @@ func BusyPHP(list []PHPProcess) bool {
 	return slices.ContainsFunc(list, func(p PHPProcess) bool { return p.Job != nil })
 }
 
-// beat is one heartbeat; it returns what it said.
+// beat is one heartbeat, and another where what it read changed the worker; it
+// returns what it said.
 func (w *Worker) beat(ctx context.Context, startedAt time.Time) WorkerInfo {
+	info, changed := w.beatOnce(ctx, startedAt)
+	if changed {
+		info, _ = w.beatOnce(ctx, startedAt)
+	}
+	return info
+}
+
+func (w *Worker) beatOnce(ctx context.Context, startedAt time.Time) (info WorkerInfo, changed bool) {
 	call, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	info := w.info(startedAt)
+	info = w.info(startedAt)
 	orders, err := w.c.Workers.Heartbeat(call, info)
 	if err != nil {
 		w.returnLines(info)
 		if ctx.Err() == nil {
 			w.trouble.note(doingHeartbeat, err)
 		}
-		return info
+		return info, false
 	}
 	w.trouble.clear(doingHeartbeat)
 	w.applySignals(orders, startedAt)
-	return info
+	return info, w.scale(orders.Slots)
 }
 
 // info is what the worker says about itself now.
 func (w *Worker) info(startedAt time.Time) WorkerInfo {
 	info := w.c.Info
-	info.Queues, info.Types, info.Slots = w.c.Queues, w.c.Registry.Types(), w.c.Slots
+	info.Queues, info.Types, info.Slots = w.c.Queues, w.c.Registry.Types(), w.slots()
+	info.ConfiguredSlots, info.MaxSlots = w.c.Slots, w.mostSlots()
 	info.StartedAt, info.Status = startedAt, w.status.Load().(string)
 	info.Done, info.Failed = w.done.Load(), w.failed.Load()
 	if w.c.Memory != nil {

@@ -90,7 +90,7 @@ func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, wh
 	call, cancel := context.WithTimeout(runCtx, callTimeout)
 	defer cancel()
 	asked := w.c.Now()
-	r := w.request(queues, capacity)
+	slots, r := w.slots(), w.request(queues, capacity, 0)
 	r.Whole = whole
 	claimed, err := w.c.Source.Claim(call, r)
 	if err != nil && !errors.Is(err, ErrUnseen) {
@@ -98,18 +98,18 @@ func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, wh
 		return 0, false
 	}
 	w.trouble.clear(doingClaims)
-	w.started.Add(int64(len(claimed)))
 	// The lease counts from before the question: the answer may have been long
 	// on its way.
-	w.inFlight.take(claimed, asked)
+	w.arrived(claimed, asked, slots)
 	return len(claimed), err != nil
 }
 
-// request asks for so many jobs.
-func (w *Worker) request(queues []string, limit int) ClaimRequest {
+// request asks for so many jobs. held of the running ones leave their slots with the
+// same call.
+func (w *Worker) request(queues []string, limit, held int) ClaimRequest {
 	waiting, running := w.inFlight.counts()
 	return ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: limit,
-		Ahead: limit - min(limit, max(w.c.Slots-waiting-running, 0)), Soon: w.soon(), Lease: w.c.Lease}
+		Ahead: limit - min(limit, max(w.slots()-waiting-running+held, 0)), Soon: w.soon(), Lease: w.c.Lease}
 }
 
 // soonTime is for which time's jobs rows are read.
@@ -122,18 +122,21 @@ func (w *Worker) soon() int {
 	if mean == 0 || w.slotsAreLong() {
 		return 0
 	}
-	return int(min(int64(w.c.Slots)*int64(soonTime)/mean, maxBatch))
+	return int(min(int64(w.slots())*int64(soonTime)/mean, maxBatch))
 }
 
 // capacity is how many jobs may be claimed now. It waits until a good part of the
 // prefetch is used up, so that claims come in batches.
-func (w *Worker) capacity() int {
+func (w *Worker) capacity() int { return w.capacityAfter(0) }
+
+// capacityAfter is capacity when held of the running jobs have left their slots.
+func (w *Worker) capacityAfter(held int) int {
 	if w.unwritten.Load() { // what would run could not end
 		return 0
 	}
 	waiting, running := w.inFlight.counts()
 	ahead := w.prefetchTarget()
-	capacity := w.c.Slots + ahead - waiting - running
+	capacity := w.slots() + ahead - waiting - running + held
 	if w.c.MaxJobs > 0 {
 		capacity = min(capacity, w.c.MaxJobs-int(w.started.Load()))
 	}
@@ -157,13 +160,13 @@ func (w *Worker) prefetchTarget() int {
 	if w.c.Prefetch == 0 || mean == 0 || w.slotsAreLong() {
 		return 0
 	}
-	return min(w.c.Prefetch, int(int64(w.c.Slots)*int64(prefetchTime)/mean))
+	return min(w.c.Prefetch, int(int64(w.slots())*int64(prefetchTime)/mean))
 }
 
 // slotsAreLong says that all slots run jobs, none of which began lately.
 func (w *Worker) slotsAreLong() bool {
 	running, last := w.inFlight.lastStart()
-	return running >= w.c.Slots && w.c.Now().Sub(last) >= prefetchTime
+	return running >= w.slots() && w.c.Now().Sub(last) >= prefetchTime
 }
 
 // giveBack releases what was claimed ahead and finds no slot.

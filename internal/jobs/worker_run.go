@@ -18,6 +18,12 @@ func (w *Worker) execute(stop *stopPhases) {
 			w.finishWithoutRun(x, Settlement{Outcome: Released, Unstarted: true, Error: ErrShutdown.Error()})
 			continue
 		}
+		if w.inFlight.tooMany() { // people took slots away while this one waited for its turn
+			done()
+			w.started.Add(-1)
+			w.finishWithoutRun(x, Settlement{Outcome: Released, Unstarted: true, Error: fewerSlots})
+			continue
+		}
 		w.runOne(stop, x)
 		done()
 	}

@@ -93,7 +93,7 @@ func (w *Worker) write(runCtx context.Context, batch []*inFlightJob) ([]Settleme
 	defer cancel()
 	if claimer, ok := w.c.Source.(SettleClaimer); ok && w.claimsOnSettle() && w.claims.TryLock() {
 		defer w.claims.Unlock()
-		results, err := w.settleAndClaim(call, claimer, ends)
+		results, err := w.settleAndClaim(call, claimer, ends, w.inFlight.held(batch))
 		return ends, results, err
 	}
 	results, err := w.c.Source.Settle(call, ends)
@@ -101,7 +101,7 @@ func (w *Worker) write(runCtx context.Context, batch []*inFlightJob) ([]Settleme
 }
 
 // strict says that a job begins only when the end of the one before it is written.
-func (w *Worker) strict() bool { return w.c.Slots == 1 && w.c.Prefetch == 0 }
+func (w *Worker) strict() bool { return w.slots() == 1 && w.c.Prefetch == 0 }
 
 // claimsOnSettle says whether the end of a run may bring the next job. It is
 // one transaction in place of two.
@@ -109,19 +109,17 @@ func (w *Worker) claimsOnSettle() bool {
 	return w.claiming.Load() && !w.c.Once && w.c.MaxJobs == 0 && len(w.openQueues()) > 0
 }
 
-// settleAndClaim ends runs and takes the next jobs along, if there are any.
-func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, ends []Settlement) ([]error, error) {
-	asked := w.c.Now()
-	r := w.request(w.openQueues(), w.capacity())
-	if w.strict() { // the slot counts as taken until the end is written
-		r.Limit, r.Ahead = 1, 0
-	}
+// settleAndClaim ends runs, which leaves held slots, and takes the next jobs along, if
+// there are any.
+func (w *Worker) settleAndClaim(ctx context.Context, claimer SettleClaimer, ends []Settlement, held int) ([]error,
+	error) {
+	asked, slots := w.c.Now(), w.slots()
+	r := w.request(w.openQueues(), w.capacityAfter(held), held)
 	if r.Limit == 0 {
 		return w.c.Source.Settle(ctx, ends)
 	}
 	results, next, err := claimer.SettleAndClaim(ctx, ends, r)
-	w.started.Add(int64(len(next)))
-	w.inFlight.take(next, asked)
+	w.arrived(next, asked, slots)
 	return results, err
 }
 

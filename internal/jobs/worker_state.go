@@ -32,6 +32,9 @@ type Config struct {
 	// is how many more may be claimed ahead when jobs are short. With one slot and
 	// no prefetch, a job begins when the end of the one before it is written.
 	Slots, Prefetch int
+	// MaxSlots is how many slots people may give the worker while it runs, never less
+	// than Slots. 0 is the constant MaxSlots.
+	MaxSlots int
 	// Turn, where it is set, is asked before each run and waits until the process has a
 	// slot for it: several workers share a process. done frees it. An error says that
 	// ctx ended: the worker stops, and the job is released.
@@ -78,6 +81,9 @@ type Config struct {
 
 func (c *Config) defaults() {
 	c.Slots = max(c.Slots, 1)
+	if c.MaxSlots <= 0 {
+		c.MaxSlots = MaxSlots
+	}
 	if len(c.Queues) == 0 {
 		c.Queues = []string{"default"}
 	}
@@ -117,6 +123,7 @@ type Worker struct {
 	inFlight *inFlightJobs
 
 	ended     chan *inFlightJob // run, waiting to be settled
+	startSlot func()            // begins one more slot; Run sets it
 	slotFreed chan struct{}     // a slot or a place of the prefetch came free
 
 	abort   chan struct{} // Abort was called

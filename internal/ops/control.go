@@ -18,7 +18,7 @@ type Queues interface {
 	Continue(ctx context.Context, queue string) (was bool, err error)
 }
 
-// Workers lists workers and tells them to stop.
+// Workers lists workers, tells them to stop and how many slots to have.
 type Workers interface {
 	Workers(ctx context.Context) ([]jobs.WorkerRecord, error)
 	// Stop makes one worker finish what it runs and exit; known is false when
@@ -26,6 +26,11 @@ type Workers interface {
 	Stop(ctx context.Context, id string) (known bool, err error)
 	// Restart makes all of them do so; their supervisor starts them again.
 	Restart(ctx context.Context) error
+	// Scale gives one worker so many slots, or each of them where id is "", those that
+	// start later too; 0 takes that back.
+	Scale(ctx context.Context, id string, slots int) (known bool, err error)
+	// OrderedSlots is how many slots each worker was given; 0 is none.
+	OrderedSlots(ctx context.Context) (int, error)
 }
 
 // Schedules shows and changes schedule entries.
@@ -121,6 +126,44 @@ func (c Control) RestartWorkers(ctx context.Context) (alive int64, err error) {
 		}
 	}
 	return alive, nil
+}
+
+// Scale gives a worker so many slots: more begin at once, and fewer interrupt no job. It
+// has them for as long as it lives, and 0 takes the order back. Where id is "" it is
+// each worker, those that start later too, in place of the orders before. It says how
+// many live workers follow.
+func (c Control) Scale(ctx context.Context, id string, slots int) (workers int64, err error) {
+	if slots < 0 || slots > jobs.MaxSlots {
+		return 0, invalid("slots", "A worker has from 1 to %d slots, not %d.", jobs.MaxSlots, slots)
+	}
+	list, err := c.Workers.Workers(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("listing workers: %w", err)
+	}
+	for _, w := range list {
+		switch {
+		case id == "" && w.Alive && w.RunsTypes():
+			workers++
+		case id == "" || w.ID != id:
+		case !w.RunsTypes():
+			return 0, conflict("This worker only runs jobs of PHP: its processes are set in php.queues.")
+		case slots > w.MaxSlots:
+			return 0, invalid("slots", "This worker takes at most %d slots, not %d.", w.MaxSlots, slots)
+		default:
+			workers = 1
+		}
+	}
+	known := id == "" || workers > 0
+	if known {
+		known, err = c.Workers.Scale(ctx, id, slots)
+	}
+	if err == nil && !known {
+		err = jobs.ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("changing the slots of %s: %w", cmp.Or(id, "all workers"), err)
+	}
+	return workers, nil
 }
 
 // Schedule finds an entry by its name.

@@ -56,20 +56,25 @@ func Queue(q jobs.QueueStats) QueueView {
 
 // WorkerView is a worker and what it runs.
 type WorkerView struct {
-	ID          string        `json:"id"`
-	Host        string        `json:"host"`
-	PID         int           `json:"pid"`
-	Version     string        `json:"version"`
-	Status      string        `json:"status"` // running, stopping, dead
-	Queues      []string      `json:"queues"`
-	Slots       int           `json:"slots"`
-	MemoryBytes int64         `json:"memory_bytes"`
-	Done        int64         `json:"done"`
-	Failed      int64         `json:"failed"`
-	StartedAt   time.Time     `json:"started_at"`
-	SeenAt      time.Time     `json:"seen_at"`
-	Running     []RunningView `json:"running"`
-	PHP         []ProcessView `json:"php"` // processes beside its slots, for PHP's jobs
+	ID      string   `json:"id"`
+	Host    string   `json:"host"`
+	PID     int      `json:"pid"`
+	Version string   `json:"version"`
+	Status  string   `json:"status"` // running, stopping, dead
+	Queues  []string `json:"queues"`
+	Slots   int      `json:"slots"` // at present
+	// ConfiguredSlots are those that it has while nobody orders others, MaxSlots the most
+	// that it takes, OrderedSlots those that were ordered for this worker alone.
+	ConfiguredSlots int           `json:"configured_slots"`
+	MaxSlots        int           `json:"max_slots"`
+	OrderedSlots    int           `json:"ordered_slots,omitempty"`
+	MemoryBytes     int64         `json:"memory_bytes"`
+	Done            int64         `json:"done"`
+	Failed          int64         `json:"failed"`
+	StartedAt       time.Time     `json:"started_at"`
+	SeenAt          time.Time     `json:"seen_at"`
+	Running         []RunningView `json:"running"`
+	PHP             []ProcessView `json:"php"` // processes beside its slots, for PHP's jobs
 }
 
 // Jobs is how many jobs it runs, PHP's with ours.
@@ -112,6 +117,7 @@ func (v Viewer) Worker(w jobs.WorkerRecord) WorkerView {
 	}
 	return WorkerView{ID: w.ID, Host: w.Host, PID: w.PID, Version: w.Version, Status: status,
 		Queues: Each(w.Queues, func(q string) string { return q }), Slots: w.Slots,
+		ConfiguredSlots: w.ConfiguredSlots, MaxSlots: w.MaxSlots, OrderedSlots: w.OrderedSlots,
 		MemoryBytes: w.MemoryBytes, Done: w.Done, Failed: w.Failed, StartedAt: UTC(w.StartedAt), SeenAt: UTC(w.SeenAt),
 		Running: Each(w.Running, v.running), PHP: Each(w.PHP, v.process)}
 }

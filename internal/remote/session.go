@@ -109,6 +109,7 @@ func (s *session) open(ctx context.Context) error {
 	c := s.hub.Worker
 	c.Source, c.Workers, c.Registry = watchedSource{source, s}, watchedWorkers{workers, s}, types
 	c.Queues, c.Slots, c.Prefetch = s.queues(), s.registration.Slots, 0
+	c.MaxSlots = c.Slots // the program says what it takes
 	// Of the lease in the table a third is left when a run loses it: the program hears of it in that time.
 	c.Lease = max(c.Lease, 3*lease)
 	c.StopTimeout = lease + 10*time.Second

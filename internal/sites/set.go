@@ -96,7 +96,7 @@ func (s *Set) once(ctx context.Context, name string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
-	r.Shared = &app.Shared{Turn: s.slots.Worker().Turn}
+	r.Shared = &app.Shared{Turn: s.slots.Worker().Turn, Slots: s.Slots}
 	if s.Front != nil {
 		s.Front.share(r)
 	}

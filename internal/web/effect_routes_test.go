@@ -26,8 +26,10 @@ var effectRoutes = map[string]string{
 	"schedules.continue":    "the rule",
 	"jobs.restore":          "the rule for the row",
 
-	"cron.tick":       "MayWork: runs what is due by the schedule and by rows that others were asked for",
-	"queues.continue": "MayWork: the same",
+	"cron.tick":        "MayWork: runs what is due by the schedule and by rows that others were asked for",
+	"queues.continue":  "MayWork: the same",
+	"workers.scale":    "MayWork: in more slots jobs of any type begin",
+	"workers.scaleAll": "MayWork: the same",
 
 	"filters.save":     "runs nothing",
 	"filters.delete":   "runs nothing",

@@ -39,7 +39,10 @@ import (
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 // features stands for the handlers: one thing in each.
-type features struct{ schedule jobs.ScheduleRecord }
+type features struct {
+	schedule jobs.ScheduleRecord
+	slots    int // of all workers
+}
 
 func receipt() (jobs.Receipt, error) {
 	return jobs.Receipt{UUID: "0b3e8c1e-0000-4000-8000-000000000001"}, nil
@@ -50,7 +53,7 @@ func one[T any](item T) (jobs.List[T], error) { return jobs.List[T]{Items: []T{i
 func (h *features) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	return []jobs.WorkerRecord{
 		{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: "host:1:a", Status: "running", StartedAt: noon,
-			Slots: 2, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}, PHP: php}}}, nil
+			Slots: 2, ConfiguredSlots: 2, MaxSlots: jobs.MaxSlots, Running: []jobs.RunningJob{{UUID: "u", Type: "mail.send", Since: noon}}, PHP: php}}}, nil
 }
 
 // php are PHP processes, one with a job.
@@ -60,6 +63,13 @@ var php = []jobs.PHPProcess{{Queue: "php", PID: 4711, StartedAt: noon, MemoryByt
 
 func (h *features) Stop(_ context.Context, id string) (bool, error) { return id == "host:1:a", nil }
 func (h *features) Restart(context.Context) error                   { return nil }
+func (h *features) Scale(_ context.Context, id string, n int) (bool, error) {
+	if id == "" {
+		h.slots = n
+	}
+	return true, nil
+}
+func (h *features) OrderedSlots(context.Context) (int, error) { return h.slots, nil }
 func (h *features) Schedules(context.Context) ([]jobs.ScheduleRecord, error) {
 	return []jobs.ScheduleRecord{h.schedule}, nil
 }
@@ -281,9 +291,10 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 		"webhooks.change":  `{"id":"1","url":"https://x","events":[],"enabled":true}`,
 		"media.regenerate": `{"only_missing":true}`, "backups.restorePost": `{"confirm":"post-7"}`,
 		"backups.restoreMoment": `{"confirm":"moment-1"}`,
-		"workers.register":      `{"name":"shop","slots":1,"types":[{"type":"shop.resize"}]}`,
-		"workers.claim":         `{"limit":1}`,
-		"workers.heartbeat":     `{"jobs":[{"lease":"l"}]}`, "workers.complete": `{"lease":"l"}`,
+		"workers.scale":         `{"slots":3}`, "workers.scaleAll": `{"reset":true}`,
+		"workers.register":  `{"name":"shop","slots":1,"types":[{"type":"shop.resize"}]}`,
+		"workers.claim":     `{"limit":1}`,
+		"workers.heartbeat": `{"jobs":[{"lease":"l"}]}`, "workers.complete": `{"lease":"l"}`,
 		"workers.fail": `{"lease":"l","error":"x"}`, "workers.release": `{"lease":"l"}`,
 		"session.create": `{"name":"admin","password":"right"}`, "tokens.create": `{"name":"x","scopes":["read"]}`,
 	}
@@ -299,7 +310,7 @@ func TestEveryRouteKeepsItsContract(t *testing.T) {
 			id = delayed()
 		case strings.HasPrefix(r.Name, "backups."):
 			id = "b.tar.zst"
-		case r.Name == "workers.stop":
+		case r.Name == "workers.stop", r.Name == "workers.scale":
 			id = "host:1:a"
 		case r.Name == "tokens.revoke":
 			var made tokens.TokenCreated

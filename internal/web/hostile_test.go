@@ -23,7 +23,7 @@ func (hostileSite) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	return []jobs.WorkerRecord{
 		{Alive: true, SeenAt: noon, WorkerInfo: jobs.WorkerInfo{ID: evil, Host: evil, Version: evil, Queues: []string{
 			evil}, Status: "running",
-			StartedAt: noon, Slots: 2, Running: []jobs.RunningJob{
+			StartedAt: noon, Slots: 2, ConfiguredSlots: 1, MaxSlots: 3, Running: []jobs.RunningJob{
 				{UUID: evil, Type: evil, Queue: evil, Since: noon, Progress: &jobs.Progress{
 					Done: 1, Total: 2, Note: evil}}}, PHP: []jobs.PHPProcess{{Queue: evil, PID: 1, StartedAt: noon,
 				Job: &jobs.RunningJob{UUID: evil, Type: evil, Queue: evil, Since: noon}}}}}}, nil

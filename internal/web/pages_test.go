@@ -79,6 +79,13 @@ func TestFormsOfThePartsDoWhatTheySay(t *testing.T) {
 		"1 job cancelled")
 	v.get("/admin/workers").sees("host:1:a").press("w-host:1:a").sees("0 workers remain").press("sure").sees(
 		"stops when its jobs are done")
+	v.get("/admin/workers").press("more-host:1:a").sees("host:1:a will have 3 slots").press(`id="undo"`).sees(
+		"as many slots as the order for all workers, or its configuration, says")
+	v.get("/admin/workers").press(`id="scale"`, "slots", "7").sees("Each worker will have 7 slots", `value="7"`,
+		"As configured").press(`id="undo"`).sees("Each worker will have as many slots as its configuration says")
+	v.get("/admin/workers").press(`id="fewer"`).sees("Each worker will have 1 slot at", `value="1"`)
+	v.get("/admin/workers").press(`id="scale"`, "slots", "10001").sees2("from 1 to 10000 slots, not 10001")
+	v.get("/admin/workers").press(`id="configured"`).sees("as its configuration says")
 	v.get("/admin/workers").press(`id="restart"`).sees("1 live worker will finish").press("sure").sees(
 		"The workers restart")
 	v.get("/admin/schedules").sees("daily at 02:00").press("run-sitemap")

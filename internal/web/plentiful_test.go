@@ -29,7 +29,7 @@ func (plenty) Workers(context.Context) ([]jobs.WorkerRecord, error) {
 	now := time.Now()
 	return []jobs.WorkerRecord{
 		{Alive: true, SeenAt: now, WorkerInfo: jobs.WorkerInfo{ID: "web1:4711:a1b2c3", Host: "web1", Status: "running",
-			StartedAt: now.Add(-26 * time.Hour), Slots: 4, MemoryBytes: 48 << 20, Done: 15233, Failed: 12,
+			StartedAt: now.Add(-26 * time.Hour), Slots: 4, ConfiguredSlots: 4, MaxSlots: jobs.MaxSlots, MemoryBytes: 48 << 20, Done: 15233, Failed: 12,
 			Version: "1.0.0", Queues: []string{"cmsjobs", "default"},
 			Running: []jobs.RunningJob{{UUID: "0b3e8c1e-0000-4000-8000-000000000001", Type: "media.processImage",
 				Queue: "cmsjobs", Attempt: 1, Since: now.Add(-4 * time.Second), Progress: &jobs.Progress{

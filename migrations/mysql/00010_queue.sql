@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS cmsjobs_workers (
   queues MEDIUMTEXT NOT NULL,
   types MEDIUMTEXT NOT NULL,
   slots INT NOT NULL,
+  configured_slots INT NOT NULL DEFAULT 0,
+  max_slots INT NOT NULL DEFAULT 0,
   status VARCHAR(16) NOT NULL,
   started_at BIGINT NOT NULL,
   heartbeat_at BIGINT NOT NULL,
@@ -44,12 +46,14 @@ CREATE TABLE IF NOT EXISTS cmsjobs_workers (
   failed BIGINT NOT NULL,
   running MEDIUMTEXT NOT NULL,
   php MEDIUMTEXT NOT NULL,
-  stop INT NOT NULL DEFAULT 0
+  stop INT NOT NULL DEFAULT 0,
+  ordered_slots INT NOT NULL DEFAULT 0
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 CREATE TABLE IF NOT EXISTS cmsjobs_control_signals (
   name VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
-  at BIGINT NOT NULL
+  at BIGINT NOT NULL,
+  value BIGINT NOT NULL DEFAULT 0
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
 
 CREATE TABLE IF NOT EXISTS cmsjobs_cancels (

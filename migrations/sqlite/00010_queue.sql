@@ -36,6 +36,8 @@ CREATE TABLE cmsjobs_workers (
   queues TEXT NOT NULL,
   types TEXT NOT NULL,
   slots INTEGER NOT NULL,
+  configured_slots INTEGER NOT NULL DEFAULT 0,
+  max_slots INTEGER NOT NULL DEFAULT 0,
   status VARCHAR(16) NOT NULL,
   started_at BIGINT NOT NULL,
   heartbeat_at BIGINT NOT NULL,
@@ -44,12 +46,14 @@ CREATE TABLE cmsjobs_workers (
   failed BIGINT NOT NULL,
   running TEXT NOT NULL,
   php TEXT NOT NULL,
-  stop INTEGER NOT NULL DEFAULT 0
+  stop INTEGER NOT NULL DEFAULT 0,
+  ordered_slots INTEGER NOT NULL DEFAULT 0
 );
 
 CREATE TABLE cmsjobs_control_signals (
   name VARCHAR(191) NOT NULL PRIMARY KEY,
-  at BIGINT NOT NULL
+  at BIGINT NOT NULL,
+  value BIGINT NOT NULL DEFAULT 0
 );
 
 CREATE TABLE cmsjobs_cancels (

@@ -73,6 +73,52 @@ func (s *Store) Stop(ctx context.Context, workerID string) (known bool, err erro
 	return n > 0, nil
 }
 
+// Scale gives a worker so many slots, for as long as it lives; known says whether
+// there is one of that id. 0 takes its order back: it follows that of all workers,
+// whose id is "". That one holds for workers that start later, too, and stands in place
+// of all orders before; 0 is as many slots as each worker was configured with.
+func (s *Store) Scale(ctx context.Context, workerID string, slots int) (known bool, err error) {
+	if workerID == "" {
+		return true, s.scaleAll(ctx, slots)
+	}
+	n, err := s.tables.Exec(ctx, s.tables.OwnDB, "UPDATE cmsjobs_workers SET ordered_slots = ? WHERE id = ?", slots,
+		workerID)
+	if err != nil {
+		return false, fmt.Errorf("changing the slots of the worker %s: %w", workerID, err)
+	}
+	return n > 0, nil
+}
+
+func (s *Store) scaleAll(ctx context.Context, slots int) error {
+	err := s.tables.InTx(ctx, "changing the slots of all workers", func(t tables.Transaction) error {
+		if _, err := s.tables.Exec(ctx, t.Own, "UPDATE cmsjobs_workers SET ordered_slots = 0"); err != nil {
+			return err
+		}
+		if slots == 0 {
+			_, err := s.tables.Exec(ctx, t.Own, "DELETE FROM cmsjobs_control_signals WHERE name = 'slots'")
+			return err
+		}
+		_, err := s.tables.Exec(ctx, t.Own, s.tables.Dialect.Upsert("cmsjobs_control_signals", "name, at, value",
+			"('slots', "+s.tables.MillisNow()+", ?)", "name", "at", "value"), slots)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("changing the slots of all workers: %w", err)
+	}
+	return nil
+}
+
+// OrderedSlots is how many slots people gave all workers; 0 is as many as each was
+// configured with.
+func (s *Store) OrderedSlots(ctx context.Context) (slots int, err error) {
+	err = s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error { return r.Scan(&slots) },
+		"SELECT value FROM cmsjobs_control_signals WHERE name = 'slots'")
+	if err != nil {
+		return 0, fmt.Errorf("reading the slots of all workers: %w", err)
+	}
+	return slots, nil
+}
+
 // CancelRunning tells the worker that runs the job to cancel it. It says
 // nothing about waiting jobs: their row is deleted instead.
 func (s *Store) CancelRunning(ctx context.Context, uuid, by string) error {

@@ -22,7 +22,8 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		var w jobs.WorkerRecord
 		var queues, kinds, running, php string
 		var started, beat, now int64
-		err := r.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &queues, &kinds, &w.Slots, &w.Status, &started, &beat,
+		err := r.Scan(&w.ID, &w.Host, &w.PID, &w.Version, &queues, &kinds, &w.Slots, &w.ConfiguredSlots,
+			&w.MaxSlots, &w.OrderedSlots, &w.Status, &started, &beat,
 			&w.MemoryBytes, &w.Done, &w.Failed, &running, &php, &now)
 		if err != nil {
 			return err
@@ -36,8 +37,8 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 			now-beat < workerAlive.Milliseconds()
 		list = append(list, w)
 		return nil
-	}, "SELECT id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, "+
-		"failed, running, php, "+s.tables.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
+	}, "SELECT id, host, pid, version, queues, types, slots, configured_slots, max_slots, ordered_slots, status, "+
+		"started_at, heartbeat_at, memory_bytes, done, failed, running, php, "+s.tables.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
 	if err != nil {
 		return nil, fmt.Errorf("listing workers: %w", err)
 	}

@@ -645,7 +645,24 @@ func conformBeatTellsAndIsTold(t *testing.T, f *fixture) {
 	if known, err := f.Stop(ctx, w.ID); err != nil || !known {
 		t.Fatal(known, err)
 	}
+	if o.Slots != 0 {
+		t.Errorf("%d slots without an order", o.Slots)
+	}
 	w.Running[0].Lines = nil
+	for _, order := range []struct {
+		id          string
+		slots, want int
+	}{{"", 5, 5}, {w.ID, 3, 3}, {w.ID, 0, 5}, {w.ID, 2, 2}, {"", 4, 4}, {"", 0, 0}} {
+		if known, err := f.Scale(ctx, order.id, order.slots); err != nil || !known {
+			t.Fatal(known, err)
+		}
+		if o, err := f.Heartbeat(ctx, w); err != nil || o.Slots != order.want {
+			t.Errorf("%+v: the worker reads %d, %v", order, o.Slots, err)
+		}
+	}
+	if known, err := f.Scale(ctx, "nobody", 2); known || err != nil {
+		t.Error(known, err)
+	}
 	o, err = f.Heartbeat(ctx, w)
 	if err != nil || !o.Stop || fmt.Sprint(o.Paused) != "[mail]" || fmt.Sprint(o.Cancelled) != "[u5]" ||
 		o.RestartedAt.IsZero() {

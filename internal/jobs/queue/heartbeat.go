@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -75,12 +76,12 @@ func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo)
 		}
 		words[i] = string(data)
 	}
-	columns := "id, host, pid, version, queues, types, slots, status, started_at, heartbeat_at, memory_bytes, done, " +
+	columns := "id, host, pid, version, queues, types, slots, configured_slots, max_slots, status, started_at, heartbeat_at, memory_bytes, done, " +
 		"failed, running, php"
-	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.tables.MillisNow() + ", ?, ?, ?, ?, ?)"
+	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.tables.MillisNow() + ", ?, ?, ?, ?, ?)"
 	_, err := s.tables.Exec(ctx, q, s.tables.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues",
-		"types", "slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running", "php"),
-		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.Status,
+		"types", "slots", "configured_slots", "max_slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running", "php"),
+		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.ConfiguredSlots, w.MaxSlots, w.Status,
 		w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0], words[3])
 	return err
 }
@@ -94,6 +95,7 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 	}
 	in, args := database.InWords("uuid", running)
 	sighted, clock := s.tables.StartSighting(), int64(0)
+	var own, all int // slots of this worker, of all
 	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var sort, name string
 		var at int64
@@ -105,6 +107,10 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 			o.Stop = true
 		case "restart":
 			o.RestartedAt = time.UnixMilli(at).UTC()
+		case "slots":
+			all = int(at)
+		case "own slots":
+			own = int(at)
 		case "pause":
 			o.Paused = append(o.Paused, name)
 		case "cancel":
@@ -115,9 +121,11 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 		return nil
 	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at "+
 		"FROM cmsjobs_control_signals WHERE name = 'restart'"+
+		" UNION ALL SELECT 'slots', name, value FROM cmsjobs_control_signals WHERE name = 'slots'"+
+		" UNION ALL SELECT 'own slots', id, ordered_slots FROM cmsjobs_workers WHERE id = ? AND ordered_slots > 0"+
 		" UNION ALL SELECT 'clock', '', "+s.tables.MillisNow()+
 		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM "+
-		"cmsjobs_cancels WHERE "+in, append([]any{w.ID}, args...)...)
+		"cmsjobs_cancels WHERE "+in, append([]any{w.ID, w.ID}, args...)...)
 	if err == nil && s.tables.OwnDB == s.tables.DB { // else it is another server's clock
 		sighted(time.UnixMilli(clock), time.Millisecond)
 	}
@@ -128,6 +136,7 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 		}
 	}
 	slices.Sort(o.Paused)
+	o.Slots = cmp.Or(own, all)
 	return o, err
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 )
@@ -66,6 +67,41 @@ func (h handlers) stopWorker(req *web.Request) error {
 		return err
 	}
 	return req.JSON(http.StatusOK, web.Affected{Changed: 1})
+}
+
+// SlotsChange is how many slots workers are to have: a number, or reset.
+type SlotsChange struct {
+	Slots int  `json:"slots,omitempty"` // from 1 to 10000
+	Reset bool `json:"reset,omitempty"` // back to the configuration
+}
+
+func (h handlers) scaleWorkers(req *web.Request) error { return h.scale(req, "") }
+
+func (h handlers) scaleWorker(req *web.Request) error {
+	id, err := req.NameParam("id")
+	if err != nil {
+		return err
+	}
+	return h.scale(req, id)
+}
+
+func (h handlers) scale(req *web.Request, id string) error {
+	var change SlotsChange
+	if err := req.Decode(&change); err != nil {
+		return err
+	}
+	if change.Reset == (change.Slots != 0) {
+		return web.RefuseField(http.StatusUnprocessableEntity, "slots",
+			"Give either slots, from 1 to %d, or reset.", jobs.MaxSlots)
+	}
+	if err := req.MayWork(); err != nil {
+		return err
+	}
+	workers, err := h.Scale(req.Ctx(), id, change.Slots)
+	if err != nil {
+		return err
+	}
+	return req.JSON(http.StatusOK, web.Affected{Changed: workers})
 }
 
 func (h handlers) restartWorkers(req *web.Request) error {

@@ -100,6 +100,10 @@ func (h handlers) pageRoutes() []web.Route {
 		web.PageRoute("/admin/workers", "pages.workers", "Workers.", read, h.workersPage),
 		web.FormRoute("/admin/workers/:id/stop", "workers.stop", "Stop a worker.", operate, h.stopByForm).Requires(
 			needsWorkers),
+		web.FormRoute("/admin/workers/:id/scale", "workers.scale", "Change the slots of a worker.", operate,
+			h.scaleByForm).Requires(needsWorkers),
+		web.FormRoute("/admin/workers/scale", "workers.scaleAll", "Change the slots of all workers.", operate,
+			h.scaleAllByForm).Requires(needsWorkers),
 		web.FormRoute("/admin/workers/restart", "workers.restart", "Restart all workers.", operate,
 			h.restartByForm).Requires(needsWorkers),
 	}
@@ -121,6 +125,12 @@ func (h handlers) queueRoutes() []web.Route {
 		{Method: post, Path: "/api/v1/workers/:id/stop", Name: "workers.stop", Summary: "Make a worker finish what " +
 			"it runs and exit.", Scope: access.Operate, Answer: web.Affected{}, Needs: needsWorkers,
 			Handle: h.stopWorker},
+		{Method: post, Path: "/api/v1/workers/:id/scale", Name: "workers.scale", Summary: "Change how many jobs a " +
+			"worker runs at once, for as long as it lives.", Scope: access.Operate, Body: SlotsChange{},
+			Answer: web.Affected{}, Needs: needsWorkers, Handle: h.scaleWorker},
+		{Method: post, Path: "/api/v1/workers/scale", Name: "workers.scaleAll", Summary: "Change how many jobs each " +
+			"worker runs at once, also of workers that start later.", Scope: access.Operate, Body: SlotsChange{},
+			Answer: web.Affected{}, Needs: needsWorkers, Handle: h.scaleWorkers},
 		{Method: post, Path: "/api/v1/workers/restart", Name: "workers.restart", Summary: "Make all workers finish " +
 			"what they run and exit; their supervisor starts them again.", Scope: access.Operate,
 			Answer: web.Affected{}, Needs: needsWorkers, Handle: h.restartWorkers},

@@ -81,8 +81,31 @@ func (h handlers) continueByForm(req *web.Request) error {
 
 type workersPageData struct {
 	Configured bool
-	Workers    []ops.WorkerView
+	Workers    []workerCard
 	Live       int
+	Scalable   bool // a live worker has slots
+	Slots      stepper
+	Single     bool // slots were ordered for a single worker
+}
+
+// workerCard is a worker with the number of its slots, to be changed.
+type workerCard struct {
+	ops.WorkerView
+	Wanted stepper
+}
+
+// stepper is a number of slots, to be changed by one, or to be taken back.
+type stepper struct{ N, Most, Ordered int }
+
+// Fewer is one less; 0 is that there is none.
+func (s stepper) Fewer() int { return s.N - 1 }
+
+// More is one more; 0 is that there is none.
+func (s stepper) More() int {
+	if s.N >= s.Most {
+		return 0
+	}
+	return s.N + 1
 }
 
 func (h handlers) workers(req *web.Request) (workersPageData, error) {
@@ -94,10 +117,22 @@ func (h handlers) workers(req *web.Request) (workersPageData, error) {
 	if err != nil {
 		return v, fmt.Errorf("listing workers: %w", err)
 	}
-	v.Workers = ops.Each(list, req.View().Worker)
+	all, err := h.Workers.OrderedSlots(req.Ctx())
+	if err != nil {
+		return v, fmt.Errorf("reading the slots of workers: %w", err)
+	}
+	v.Slots = stepper{N: all, Ordered: all}
 	for _, w := range list {
-		if w.Alive {
-			v.Live++
+		wanted := w.WantedSlots(all, w.OrderedSlots)
+		v.Workers = append(v.Workers, workerCard{req.View().Worker(w), stepper{wanted, w.MaxSlots, w.OrderedSlots}})
+		if !w.Alive {
+			continue
+		}
+		v.Live++
+		v.Slots.Most = max(v.Slots.Most, w.MaxSlots)
+		v.Scalable, v.Single = v.Scalable || w.RunsTypes(), v.Single || w.OrderedSlots > 0
+		if all == 0 {
+			v.Slots.N = max(v.Slots.N, wanted)
 		}
 	}
 	return v, nil
