@@ -55,7 +55,8 @@ func scaled(workers int64, slots int, worker string) string {
 	case worker != "":
 		return "The worker follows the order for all workers, or its configuration, at the next heartbeat."
 	}
-	return display.Sprintf("%d {worker has|workers have} the configured number of slots at the next heartbeat.", workers)
+	return display.Sprintf("%d {worker has|workers have} the configured number of slots at the next heartbeat.",
+		workers)
 }
 
 // slotsOf is the number that was written; 0 is that it is reset.

@@ -65,8 +65,8 @@ func (d Site) accessLog(now time.Time) (text string, events []analytics.View) {
 		query, referrer := queries[random.IntN(len(queries))], referrers[random.IntN(len(referrers))]
 		address := fmt.Sprintf("198.51.%d.%d", 100+visitor/250, 1+visitor%250)
 		view := func(path string) {
-			lines = append(lines, line{at, fmt.Sprintf("%s - - [%s] \"GET %s%s HTTP/1.1\" 200 5120 \"%s\" \"%s\"\n", address,
-				at.Format("02/Jan/2006:15:04:05 -0700"), path, query, referrer, agent)})
+			lines = append(lines, line{at, fmt.Sprintf("%s - - [%s] \"GET %s%s HTTP/1.1\" 200 5120 \"%s\" \"%s\"\n",
+				address, at.Format("02/Jan/2006:15:04:05 -0700"), path, query, referrer, agent)})
 		}
 		for range 1 + int(random.ExpFloat64()*1.6) {
 			if at.After(now) {
@@ -74,9 +74,10 @@ func (d Site) accessLog(now time.Time) (text string, events []analytics.View) {
 			}
 			path := fmt.Sprintf("/blog/post-%d", 1+int(random.ExpFloat64()*6))
 			view(path)
-			if event := goalEvents[reached.IntN(len(goalEvents))]; event != "" && !strings.Contains(agent, "Googlebot") {
-				events = append(events, analytics.View{At: at.Add(5 * time.Second), Host: d.host, Path: path, Event: event,
-					Address: address, Agent: agent})
+			event := goalEvents[reached.IntN(len(goalEvents))]
+			if event != "" && !strings.Contains(agent, "Googlebot") {
+				events = append(events, analytics.View{At: at.Add(5 * time.Second), Host: d.host, Path: path,
+					Event: event, Address: address, Agent: agent})
 			}
 			at = at.Add(time.Duration(8+random.IntN(180)) * time.Second)
 			query, referrer = "", d.url()+"/"

@@ -17,8 +17,8 @@ func (d Site) ConfigFile() string { return filepath.Join(cmp.Or(d.root, d.Dir), 
 func Configure(all ...Site) error {
 	var text strings.Builder
 	text.WriteString("# The demo's sites; it writes this file each time. See: cmsjobs config example\n" +
-		"analytics: {goals: [{name: Contact, path: /contact}, {name: Newsletter, event: Signup}, {name: Guide, event: " +
-		"Download}]}\nsites:\n")
+		"analytics: {goals: [{name: Contact, path: /contact}, {name: Newsletter, event: Signup}, " +
+		"{name: Guide, event: Download}]}\nsites:\n")
 	for _, d := range all {
 		fmt.Fprintf(&text, "  %s: {cms: {dir: %q}}\n", d.Name, d.Dir)
 	}

@@ -23,10 +23,10 @@ type scaled struct {
 	registry *jobs.Registry
 	kind     jobs.Kind[int]
 
-	running, most, broken atomic.Int64
-	began                 chan struct{}
-	limit                 atomic.Int64  // how many may run when one begins; 0: any number
-	goOn                  chan struct{} // each value ends a job, closing it all
+	running, broken atomic.Int64
+	began           chan struct{}
+	limit           atomic.Int64  // how many may run when one begins; 0: any number
+	goOn            chan struct{} // each value ends a job, closing it all
 }
 
 func newScaled(t *testing.T, engine jobstest.Engine) *scaled {

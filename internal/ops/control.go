@@ -140,18 +140,8 @@ func (c Control) Scale(ctx context.Context, id string, slots int) (workers int64
 	if err != nil {
 		return 0, fmt.Errorf("listing workers: %w", err)
 	}
-	for _, w := range list {
-		switch {
-		case id == "" && w.Alive && w.RunsTypes():
-			workers++
-		case id == "" || w.ID != id:
-		case !w.RunsTypes():
-			return 0, conflict("This worker only runs jobs of PHP: its processes are set in php.queues.")
-		case slots > w.MaxSlots:
-			return 0, invalid("slots", "This worker takes at most %d slots, not %d.", w.MaxSlots, slots)
-		default:
-			workers = 1
-		}
+	if workers, err = followers(list, id, slots); err != nil {
+		return 0, err
 	}
 	known := id == "" || workers > 0
 	if known {
@@ -164,6 +154,25 @@ func (c Control) Scale(ctx context.Context, id string, slots int) (workers int64
 		return 0, fmt.Errorf("changing the slots of %s: %w", cmp.Or(id, "all workers"), err)
 	}
 	return workers, nil
+}
+
+// followers counts the live workers that so many slots concern: all that run types, or
+// the one with the id, which may refuse them.
+func followers(list []jobs.WorkerRecord, id string, slots int) (n int64, err error) {
+	for _, w := range list {
+		switch {
+		case id == "" && w.Alive && w.RunsTypes():
+			n++
+		case id == "" || w.ID != id:
+		case !w.RunsTypes():
+			return 0, conflict("This worker only runs jobs of PHP: its processes are set in php.queues.")
+		case slots > w.MaxSlots:
+			return 0, invalid("slots", "This worker takes at most %d slots, not %d.", w.MaxSlots, slots)
+		default:
+			n = 1
+		}
+	}
+	return n, nil
 }
 
 // Schedule finds an entry by its name.

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -123,19 +124,14 @@ func (c *Collector) take(r *http.Request, server bool) int {
 	if err := json.Unmarshal(body, &in); err != nil {
 		return http.StatusBadRequest
 	}
-	page, err := url.Parse(in.URL)
-	if err != nil || page.Host == "" {
+	v, err := in.view()
+	if err != nil {
 		return http.StatusBadRequest
 	}
-	if !c.h.counts(page.Host) {
+	if !c.h.counts(v.Host) {
 		return http.StatusForbidden
 	}
-	event, ok := eventName(in.Event)
-	if !ok {
-		return http.StatusBadRequest
-	}
-	v := View{At: c.h.Now(), Host: page.Host, Path: page.EscapedPath(), Query: page.RawQuery, Referrer: in.Referrer,
-		Event: event, Agent: r.UserAgent(), Prefetch: prefetched(r.Header)}
+	v.At, v.Agent, v.Prefetch = c.h.Now(), r.UserAgent(), prefetched(r.Header)
 	address := c.h.address(r)
 	if server {
 		if address, err = netip.ParseAddr(in.Address); err != nil || in.Agent == "" {
@@ -155,6 +151,19 @@ func (c *Collector) take(r *http.Request, server bool) int {
 		c.dropped.Add(1)
 	}
 	return http.StatusNoContent
+}
+
+// view is the view or event that was sent, without when and by whom.
+func (in hit) view() (View, error) {
+	page, err := url.Parse(in.URL)
+	if err != nil {
+		return View{}, fmt.Errorf("reading the address of a view: %w", err)
+	}
+	event, ok := eventName(in.Event)
+	if page.Host == "" || !ok {
+		return View{}, errors.New("a view without a host, or an event without a name")
+	}
+	return View{Host: page.Host, Path: page.EscapedPath(), Query: page.RawQuery, Referrer: in.Referrer, Event: event}, nil
 }
 
 // counts says whether views of a host are wanted.

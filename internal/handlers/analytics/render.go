@@ -104,7 +104,8 @@ func plot(r Report) template.HTML {
 			`<svg class="plot" viewBox="0 0 %d %d" role="img" aria-label="Views and visitors from %s to %s, at most %s views a %s">`+
 				`<g class="bars">%s</g><polyline class="line" fill="none" points="%s"/>`+
 				`<text x="0" y="%d">%s</text><text x="%d" y="%d" text-anchor="end">%s</text><text x="0" y="9">%s</text></svg>`,
-			plotWidth, plotHeight+plotBottom, first, last, number(top), step, bars.String(), strings.TrimSpace(line.String()),
+			plotWidth, plotHeight+plotBottom, first, last, number(top), step, bars.String(),
+			strings.TrimSpace(line.String()),
 			plotHeight+14, first, plotWidth, plotHeight+14, last, number(top)))
 }
 

@@ -38,7 +38,8 @@ func (s *Store) Workers(ctx context.Context) ([]jobs.WorkerRecord, error) {
 		list = append(list, w)
 		return nil
 	}, "SELECT id, host, pid, version, queues, types, slots, configured_slots, max_slots, ordered_slots, status, "+
-		"started_at, heartbeat_at, memory_bytes, done, failed, running, php, "+s.tables.MillisNow()+" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
+		"started_at, heartbeat_at, memory_bytes, done, failed, running, php, "+s.tables.MillisNow()+
+		" FROM cmsjobs_workers ORDER BY heartbeat_at DESC")
 	if err != nil {
 		return nil, fmt.Errorf("listing workers: %w", err)
 	}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -76,12 +75,13 @@ func (s *Store) writeWorker(ctx context.Context, q tables.Tx, w jobs.WorkerInfo)
 		}
 		words[i] = string(data)
 	}
-	columns := "id, host, pid, version, queues, types, slots, configured_slots, max_slots, status, started_at, heartbeat_at, memory_bytes, done, " +
-		"failed, running, php"
+	columns := "id, host, pid, version, queues, types, slots, configured_slots, max_slots, status, started_at, " +
+		"heartbeat_at, memory_bytes, done, failed, running, php"
 	values := "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, " + s.tables.MillisNow() + ", ?, ?, ?, ?, ?)"
 	_, err := s.tables.Exec(ctx, q, s.tables.Dialect.Upsert("cmsjobs_workers", columns, values, "id", "queues",
-		"types", "slots", "configured_slots", "max_slots", "status", "heartbeat_at", "memory_bytes", "done", "failed", "running", "php"),
-		w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots, w.ConfiguredSlots, w.MaxSlots, w.Status,
+		"types", "slots", "configured_slots", "max_slots", "status", "heartbeat_at", "memory_bytes", "done", "failed",
+		"running", "php"), w.ID, tables.CutWord(w.Host), w.PID, tables.CutWord(w.Version), words[1], words[2], w.Slots,
+		w.ConfiguredSlots, w.MaxSlots, w.Status,
 		w.StartedAt.UnixMilli(), w.MemoryBytes, w.Done, w.Failed, words[0], words[3])
 	return err
 }
@@ -95,7 +95,6 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 	}
 	in, args := database.InWords("uuid", running)
 	sighted, clock := s.tables.StartSighting(), int64(0)
-	var own, all int // slots of this worker, of all
 	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {
 		var sort, name string
 		var at int64
@@ -108,9 +107,7 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 		case "restart":
 			o.RestartedAt = time.UnixMilli(at).UTC()
 		case "slots":
-			all = int(at)
-		case "own slots":
-			own = int(at)
+			o.Slots = int(at)
 		case "pause":
 			o.Paused = append(o.Paused, name)
 		case "cancel":
@@ -121,8 +118,7 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 		return nil
 	}, "SELECT 'stop', id, 0 FROM cmsjobs_workers WHERE id = ? AND stop <> 0 UNION ALL SELECT 'restart', name, at "+
 		"FROM cmsjobs_control_signals WHERE name = 'restart'"+
-		" UNION ALL SELECT 'slots', name, value FROM cmsjobs_control_signals WHERE name = 'slots'"+
-		" UNION ALL SELECT 'own slots', id, ordered_slots FROM cmsjobs_workers WHERE id = ? AND ordered_slots > 0"+
+		" UNION ALL SELECT 'slots', '', slots FROM ("+slotsOf+") ordered WHERE slots > 0"+
 		" UNION ALL SELECT 'clock', '', "+s.tables.MillisNow()+
 		" UNION ALL SELECT 'pause', queue, at FROM cmsjobs_paused UNION ALL SELECT 'cancel', uuid, at FROM "+
 		"cmsjobs_cancels WHERE "+in, append([]any{w.ID, w.ID}, args...)...)
@@ -136,9 +132,12 @@ func (s *Store) controlSignals(ctx context.Context, w jobs.WorkerInfo) (jobs.Con
 		}
 	}
 	slices.Sort(o.Paused)
-	o.Slots = cmp.Or(own, all)
 	return o, err
 }
+
+// slotsOf are the slots that people ordered for one worker by its id, else for all.
+const slotsOf = "SELECT COALESCE((SELECT ordered_slots FROM cmsjobs_workers WHERE id = ? AND ordered_slots > 0), " +
+	"(SELECT value FROM cmsjobs_control_signals WHERE name = 'slots'), 0) AS slots"
 
 // Deregister implements jobs.WorkerRegistry: the worker has ended.
 func (s *Store) Deregister(ctx context.Context, workerID string) error {
