@@ -12,11 +12,13 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
 )
 
 // BenchmarkPages measures the server's time for each page with 1,000,000 runs
-// and 100,000 failed jobs (CMSJOBS_SOAK=1; otherwise a hundredth of that).
+// and 100,000 failed jobs (CMSJOBS_SOAK=1; otherwise a hundredth of that), as one of
+// fifty sites of its process.
 //
 //	CMSJOBS_SOAK=1 go test ./internal/web -run xxx -bench Pages -benchtime 20x
 func BenchmarkPages(b *testing.B) {
@@ -26,7 +28,7 @@ func BenchmarkPages(b *testing.B) {
 	}
 	for _, engine := range jobstest.Engines() {
 		b.Run(string(engine), func(b *testing.B) {
-			s := newSite(b, engine, furnished)
+			s := newSite(b, engine, furnished, oneOfFifty)
 			s.crowd(b, runs, failed)
 			ask := func(path string) time.Duration {
 				r := httptest.NewRequest(http.MethodGet, path, nil)
@@ -70,6 +72,19 @@ func BenchmarkPages(b *testing.B) {
 				})
 			}
 		})
+	}
+}
+
+// oneOfFifty makes each page list the other sites of the process.
+func oneOfFifty(c *config) {
+	c.Base = "/sites/site-7"
+	c.Sites = func(*http.Request) []web.SiteLink {
+		links := make([]web.SiteLink, 50)
+		for i := range links {
+			name := fmt.Sprintf("site-%d", i)
+			links[i] = web.SiteLink{Name: name, Path: "/sites/" + name + "/admin"}
+		}
+		return links
 	}
 }
 
