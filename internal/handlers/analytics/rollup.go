@@ -123,7 +123,7 @@ func (h *Handler) read(ctx context.Context, day string, t viewSink) (bad int64, 
 	return h.feed(ctx, day, t)
 }
 
-// feed streams those of our own table.
+// feed streams those of cmsjobs_page_views.
 func (h *Handler) feed(ctx context.Context, day string, t viewSink) (bad int64, err error) {
 	rows, err := h.DB.QueryContext(ctx, h.DB.Rebind("SELECT visitor, at, site, path, referrer, device, browser, "+
 		"os, country, campaign, term, content, event, kind FROM cmsjobs_page_views WHERE day = ? "+

@@ -81,7 +81,7 @@ func (r *Reader) decode() error {
 // beyond says whether more bits were used than there are.
 func (r *Reader) beyond() bool { return r.ended && r.pos-int(r.count/8) > r.have }
 
-// slide makes room in out; all of it was given.
+// slide makes space in out; all of it was given.
 func (r *Reader) slide() {
 	if r.made >= full {
 		n := copy(r.out[:], r.out[r.made-history:r.made])
