@@ -47,7 +47,8 @@ func TestEachStatementForMySQLMayRunAgain(t *testing.T) {
 		t.Fatal(files, err)
 	}
 	statement := regexp.MustCompile(`(?m)^(CREATE|DROP|ALTER|INSERT|UPDATE|RENAME)\b.*`)
-	again := regexp.MustCompile(`^(CREATE TABLE IF NOT EXISTS|DROP TABLE IF EXISTS) `)
+	again := regexp.MustCompile(`^(CREATE TABLE IF NOT EXISTS |DROP TABLE IF EXISTS |` +
+		`ALTER TABLE \w+ DEFAULT CHARACTER SET )`)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {

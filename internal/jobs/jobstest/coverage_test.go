@@ -50,10 +50,12 @@ var onOneServer = map[string]string{
 	"internal/web/backup_contents_browser_test.go TestAPersonRestoresTheDatabaseToAMoment": "a browser; the restore to a moment itself runs on both in internal/handlers/backup",
 	"internal/cli/service_idle_test.go TestAnIdleServiceAsksLittle": "counts the statements of a program, " +
 		"which are the same on both",
-	"internal/cli/service_stop_test.go siteOnOwnServer":                                         "the server is only paused or killed; one that is gone refuses connections, which is the same for both",
-	"internal/handlers/mail/queue_bench_test.go queueTime":                                      "a benchmark: its figures are of one server",
-	"internal/jobs/clock_jump_test.go TestAJumpOfTheDatabasesClockRepeatsNothing":               "libfaketime changes the clock of Debian's MariaDB; the tests' MySQL has a separate C library",
-	"internal/jobs/full_disk_test.go TestAFullDiskChargesAndRepeatsNothing":                     "on a full disk a COMMIT of MySQL with a binary log waits for space instead of failing",
+	"internal/cli/service_stop_test.go siteOnOwnServer":                           "the server is only paused or killed; one that is gone refuses connections, which is the same for both",
+	"internal/handlers/mail/queue_bench_test.go queueTime":                        "a benchmark: its figures are of one server",
+	"internal/jobs/clock_jump_test.go TestAJumpOfTheDatabasesClockRepeatsNothing": "libfaketime changes the clock of Debian's MariaDB; the tests' MySQL has a separate C library",
+	"internal/jobs/full_disk_test.go TestAFullDiskChargesAndRepeatsNothing":       "on a full disk a COMMIT of MySQL with a binary log waits for space instead of failing",
+	"internal/jobs/tidb_test.go TestEachJobRunsOnceOnTiDB": "TiDB beside one MySQL; many processes run on both in " +
+		"TestAHundredSlotsInFourProcessesRunEachJobOnce",
 	"internal/jobs/sql_errors_test.go dialect":                                                  "says that both speak MySQL's SQL",
 	"compose_test.go database":                                                                  "docker-compose.yml names one image",
 	"docs_languages_test.go runPHP":                                                             "the page's PHP enqueues by Laravel, which writes the same row on both",
