@@ -163,7 +163,8 @@ func (in hit) view() (View, error) {
 	if page.Host == "" || !ok {
 		return View{}, errors.New("a view without a host, or an event without a name")
 	}
-	return View{Host: page.Host, Path: page.EscapedPath(), Query: page.RawQuery, Referrer: in.Referrer, Event: event}, nil
+	return View{Host: page.Host, Path: page.EscapedPath(), Query: page.RawQuery, Referrer: in.Referrer,
+		Event: event}, nil
 }
 
 // counts says whether views of a host are wanted.
