@@ -206,7 +206,13 @@ func inText(path string, line int, text string) []foundWord {
 	return all
 }
 
+// cleanNames are identifiers in which nothing was found: most come again and again.
+var cleanNames sync.Map
+
 func inIdentifier(path string, line int, name string) []foundWord {
+	if _, clean := cleanNames.Load(name); clean {
+		return nil
+	}
 	var all []foundWord
 	for _, word := range camelWords(name) {
 		if !anyRetired().MatchString(word) {
@@ -217,6 +223,9 @@ func inIdentifier(path string, line int, name string) []foundWord {
 				all = append(all, foundWord{path, word, r.standard, name, line})
 			}
 		}
+	}
+	if len(all) == 0 {
+		cleanNames.Store(name, true)
 	}
 	return all
 }

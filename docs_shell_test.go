@@ -276,6 +276,7 @@ var honestAnswers = map[string]string{
 	"cmsjobs breakers reset NAME":                        "never failed",
 	"cmsjobs breakers reset DEPENDENCY":                  "never failed",
 	"cmsjobs access unlock ADDRESS":                      "is locked",
+	"cmsjobs workers scale 2 --worker ID":                "not found",
 	"cmsjobs doctor --strict":                            "findings need action", // nothing runs beside it
 	"cmsjobs failed delete --type webhook.deliver --yes": "no job to delete fits the filter",
 	// TestRecipes makes this type and runs it.

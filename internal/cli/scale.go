@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -62,14 +61,14 @@ func scaled(workers int64, slots int, worker string) string {
 // slotsOf is the number that was written; 0 is that it is reset.
 func slotsOf(args []string, reset bool) (int, error) {
 	if reset != (len(args) == 0) {
-		return 0, usage(fmt.Errorf("write how many slots, from 1 to %d, or --reset", jobs.MaxSlots))
+		return 0, app.Usagef("write how many slots, from 1 to %d, or --reset", jobs.MaxSlots)
 	}
 	if reset {
 		return 0, nil
 	}
 	n, err := strconv.Atoi(args[0])
 	if err != nil || n < 1 || n > jobs.MaxSlots {
-		return 0, usage(fmt.Errorf("a worker has from 1 to %d slots, not %q", jobs.MaxSlots, args[0]))
+		return 0, app.Usagef("a worker has from 1 to %d slots, not %q", jobs.MaxSlots, args[0])
 	}
 	return n, nil
 }
