@@ -42,6 +42,9 @@ type pressableAction struct {
 	Kind string
 }
 
+// pendingPage says that some of a page is being counted.
+const pendingPage = `!!document.querySelector("[hx-trigger='load delay:600ms']")`
+
 // outcome is what a page says after an action.
 const outcomeOfPage = `({
 	status: performance.getEntriesByType("navigation")[0].responseStatus,
@@ -166,6 +169,12 @@ func (w *walk) pressAll(page func() string) {
 	for {
 		path := page()
 		w.open(path)
+		for range 50 { // what it shows is being counted still
+			if !eval[bool](w.browser, pendingPage) {
+				break
+			}
+			w.open(path)
+		}
 		w.fine(path)
 		next, found := w.next()
 		if !found {
