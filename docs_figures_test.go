@@ -32,7 +32,7 @@ var statements = []statement{
 		{"docs/benchmarks.md", aims, "MySQL: idle, resident MiB, the program's file included", "this run", 0}}},
 	{"README.md", "%s failed jobs are retried in %s MiB", []measurement{
 		{"docs/scaling.md", "many-failed-jobs", "retry by a filter", "failed jobs", 0},
-		{"docs/scaling.md", "many-failed-jobs", "retry by a filter", "heap, MiB", 0}}},
+		{"docs/scaling.md", "many-failed-jobs", "retry by a filter", "more memory of the process, MiB", 0}}},
 	{"README.md", "%s × Laravel's worker on the same MySQL table, %s × on MariaDB's", []measurement{
 		{"docs/benchmarks.md", aims, "drain, MySQL : Laravel's one worker", "this run", 0},
 		{"docs/benchmarks.md", aims, "drain, MariaDB : Laravel's one worker", "this run", 0}}},

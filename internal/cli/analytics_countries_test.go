@@ -10,6 +10,7 @@ import (
 // A file of countries that is gone, or damaged, stops no mail and no backup: doctor says
 // it, and only the import of logs waits, as a view that is stored keeps its country.
 func TestWithoutTheFileOfCountriesTheServiceGoesOn(t *testing.T) {
+	t.Parallel()
 	dir, _ := sampleSite(t)
 	whole, err := os.ReadFile(vietnam(t))
 	if err != nil {

@@ -41,6 +41,7 @@ func goalsFile(t *testing.T) string {
 // TestTheWeekArrivesByMail goes the whole way of an owner without a collector:
 // access log, roll-up, reports, and the mail of the week at a real mail server.
 func TestTheWeekArrivesByMail(t *testing.T) {
+	t.Parallel()
 	dir, _ := sampleSite(t)
 	box, port := mailServer(t)
 	on := func(args ...string) result {

@@ -14,6 +14,7 @@ import (
 // Beside each application the queue, mail, cache, logs and backups work, and the
 // backup has the files that people brought there.
 func TestEachApplicationGetsItsJobs(t *testing.T) {
+	t.Parallel()
 	for name, files := range map[string]map[string]string{
 		"Laravel": {"composer.json": `{"require":{"laravel/framework":"^12"}}`, "public/index.php": "",
 			"storage/app/public/1/a.jpg": "a", "storage/app/private/b": "b"},

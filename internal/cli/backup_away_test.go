@@ -17,6 +17,7 @@ import (
 // TestBackupListNamesThePlaceThatIsAway has a folder and a bucket whose server
 // goes down: what the folder holds is listed, and the command fails by name.
 func TestBackupListNamesThePlaceThatIsAway(t *testing.T) {
+	t.Parallel()
 	dir, _ := sampleSite(t)
 	bucket := storagetest.New(t)
 	on := func(args ...string) result {
@@ -34,6 +35,7 @@ func TestBackupListNamesThePlaceThatIsAway(t *testing.T) {
 // TestBackupsOnAnotherHost has backups in a folder and, by SFTP, on another host: when
 // everything here is lost, that host has all of it. Each place keeps its own number.
 func TestBackupsOnAnotherHost(t *testing.T) {
+	t.Parallel()
 	dir, db := sampleSite(t)
 	server := storagetest.StartSSH(t)
 	on := func(args ...string) result {
@@ -89,6 +91,7 @@ func onBucket(t *testing.T, dir string, bucket *storagetest.Bucket, args ...stri
 // be compressed, with a limit and without one at the other place. A machine that is busy
 // takes longer; none is faster.
 func TestAnUploadTakesTheTimeOfItsPlacesBandwidth(t *testing.T) {
+	t.Parallel()
 	const rate, size, least = 64 << 10, 256 << 10, 3 * time.Second // 4 s, and its first piece is not waited for
 	dir, _ := sampleSite(t)
 	uploads := filepath.Join(dir, "public", "storage")
@@ -115,6 +118,7 @@ func TestAnUploadTakesTheTimeOfItsPlacesBandwidth(t *testing.T) {
 
 // TestDoctorSaysHowABucketProtectsBackups has buckets without and with object lock.
 func TestDoctorSaysHowABucketProtectsBackups(t *testing.T) {
+	t.Parallel()
 	dir, _ := sampleSite(t)
 	for says, bucket := range map[string]*storagetest.Bucket{
 		"s3 keeps neither versions nor locks":                                 storagetest.New(t),

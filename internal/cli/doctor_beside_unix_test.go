@@ -12,21 +12,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jmoiron/sqlx"
-
 	"github.com/cmsjobs/cmsjobs/internal/doctor"
 )
 
 // Each thing that goes wrong beside a real site is found by its check, and by
 // none while it is not there.
 func TestDoctorLooksBesideTheSite(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "site")
-	want(t, call(t, nil, "demo", "--seed-only", "--dir", dir), 0)
-	db, err := sqlx.Open("sqlite", filepath.Join(dir, "database", "database.sqlite"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { db.Close() })
+	dir, db := sampleSite(t)
 	db.MustExec("DELETE FROM jobs")
 	db.MustExec("DELETE FROM media_files")
 	insert := func(queue, payload string, reserved any) {

@@ -14,6 +14,7 @@ import (
 // What a check finds and a condition says too is said once: by the check while
 // it is young, by the condition when it holds.
 func TestDoctorSaysALeftoverOnce(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	args := []string{dsn, "--json", "--set", "backup.dir=" + t.TempDir(), "doctor"}
 	call(t, nil, args...)
@@ -44,6 +45,7 @@ func TestDoctorSaysALeftoverOnce(t *testing.T) {
 
 // Under a Vietnamese locale doctor speaks as the pages do; what other programs read stays English.
 func TestDoctorSpeaksTheLanguageOfTheAccount(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	args := []string{dsn, "--set", "backup.dir=" + t.TempDir(), "doctor"}
 	vietnamese := call(t, []string{"LC_ALL=vi_VN.UTF-8"}, args...).out

@@ -13,6 +13,7 @@ import (
 // TestDoctorLooksAtTheRepositoryOfBackups breaks the repository of a site and carries the
 // remedies out that doctor and the page name.
 func TestDoctorLooksAtTheRepositoryOfBackups(t *testing.T) {
+	t.Parallel()
 	dir, _ := sampleSite(t)
 	on := func(args ...string) result {
 		t.Helper()

@@ -16,6 +16,7 @@ import (
 // A reset link is in the mail and nowhere else: not in the row, the API or the failed job,
 // which a wrong key leaves complete.
 func TestAResetLinkStandsInItsMailOnly(t *testing.T) {
+	t.Parallel()
 	const key, link = "CMSJOBS_QUEUE_ENCRYPTION_KEY=0123456789abcdef0123456789abcdef", "the-link-of-zoe"
 	o := newOffice(t, key, "CMSJOBS_MAIL_KEEP_BODY=true")
 	db, err := database.Connect(t.Context(), database.ConnectOptions{DSN: strings.TrimPrefix(o.dsn, "--dsn=")})

@@ -18,8 +18,10 @@ import (
 // what pages, API, command line and metrics say of it with counts by this
 // test's own SQL.
 func TestEveryFigureIsTheSameEverywhere(t *testing.T) {
+	t.Parallel()
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
 			s := newMixedSite(t, engine)
 			s.pages()
 			s.api()

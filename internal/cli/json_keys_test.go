@@ -73,6 +73,7 @@ func goNames(value any, path string) (wrong []string) {
 // TestJSONHasNoGoNames looks at the keys of what commands print with --json, and of
 // everything that the API documents.
 func TestJSONHasNoGoNames(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe", `{}`), 0)
 	want(t, call(t, nil, dsn, "enqueue", "cmsjobs.probe", `{"fail":"x"}`, "--max-attempts", "1"), 0)

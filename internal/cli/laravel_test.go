@@ -12,6 +12,7 @@ import (
 // TestLaravelsSpellings gives Laravel's commands as its documentation and
 // supervisor files do.
 func TestLaravelsSpellings(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	quiet := []string{"CMSJOBS_NOTIFY_MAIL=false"}
 	want(t, call(t, quiet, dsn, "enqueue", "cmsjobs.probe", "--queue", "default"), 0)

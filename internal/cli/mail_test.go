@@ -103,6 +103,7 @@ func (o *office) get(path string, into any) {
 type mailPage struct{ Items []mailpage.Mail }
 
 func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t, "CMSJOBS_MAIL_KEEP_BODY=true")
 	want(t, o.call("enqueue", "mail.send",
 		`{"to":["zoe@example.net","ann@example.net"],"subject":"100% off","body":"<p>Hello {{ who }}</p>","data":{"who":"all"}}`), 0)
@@ -146,6 +147,7 @@ func TestAMailIsLookedUpAndSentAgain(t *testing.T) {
 }
 
 func TestAMailThatWasNotKeptSaysSo(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	want(t, o.call("enqueue", "mail.send", `{"to":"zoe@example.net","subject":"s","body":"secret link"}`), 0)
 	want(t, o.call("work", "--stop-when-empty"), 0)
@@ -170,6 +172,7 @@ func TestAMailThatWasNotKeptSaysSo(t *testing.T) {
 
 // Every template that we ship can be looked at, in its own frame.
 func TestEveryTemplateHasAPreview(t *testing.T) {
+	t.Parallel()
 	o := newOffice(t)
 	for _, name := range []string{"welcome", "contact", "password-reset", "content-published", "backup-report",
 		"job-failed", "weekly-analytics", "test"} {
@@ -188,6 +191,7 @@ func TestEveryTemplateHasAPreview(t *testing.T) {
 // A provider reports over HTTP what came back: with a signature only, and
 // with one that is not used for another message.
 func TestBouncesAreTakenOverHTTP(t *testing.T) {
+	t.Parallel()
 	secret := webhook.NewSecret()
 	o := newOffice(t, "CMSJOBS_MAIL_BOUNCE_SECRET="+secret)
 	want(t, o.call("enqueue", "mail.send", `{"to":"gone@example.net","subject":"s","body":"b"}`), 0)
@@ -246,6 +250,7 @@ func TestBouncesAreTakenOverHTTP(t *testing.T) {
 
 // A mail service sends its own reports to an address with the secret as its password.
 func TestAMailServiceReportsOverHTTP(t *testing.T) {
+	t.Parallel()
 	secret := webhook.NewSecret()
 	o := newOffice(t, "CMSJOBS_MAIL_BOUNCE_SECRET="+secret)
 	basic := func(password string) http.Header {
@@ -274,6 +279,7 @@ func TestAMailServiceReportsOverHTTP(t *testing.T) {
 }
 
 func TestWithoutASecretNoBounceIsTaken(t *testing.T) {
+	t.Parallel()
 	if status, _ := newOffice(t).ask("POST", "/api/v1/mail/bounces", http.Header{},
 		[]byte("[]")); status != http.StatusUnauthorized {
 		t.Errorf("%d", status)
@@ -281,6 +287,7 @@ func TestWithoutASecretNoBounceIsTaken(t *testing.T) {
 }
 
 func TestRecipientsAreCounted(t *testing.T) {
+	t.Parallel()
 	var r app.Services
 	r.Mailed(mail.Accepted, 3) // a command, which has no metrics
 	r.Metrics = health.NewMetrics("test", func(string) bool { return true })
@@ -304,6 +311,7 @@ func TestRecipientsAreCounted(t *testing.T) {
 }
 
 func TestABounceMailboxIsReadByTheClock(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	without := call(t, nil, dsn, "schedule", "list")
 	want(t, without, 0)
@@ -318,6 +326,7 @@ func TestABounceMailboxIsReadByTheClock(t *testing.T) {
 // While the mail server is out, jobs wait uncharged, and everybody who looks
 // receives the reason: in lists, of one job, in the breakers and by doctor.
 func TestAMailServerThatIsOutIsSeen(t *testing.T) {
+	t.Parallel()
 	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		t.Run(fmt.Sprint(layout), func(t *testing.T) {
 			dsn := newDatabase(t, jobstest.SQLite, layout)
@@ -356,6 +365,7 @@ func TestAMailServerThatIsOutIsSeen(t *testing.T) {
 // A job that fails is reported by mail, once an hour for its type, and to who
 // subscribed, each time.
 func TestAFailedJobIsTold(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var events []string
 	receiver := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, q *http.Request) {

@@ -13,6 +13,7 @@ import (
 // A plain Laravel: what a CMS would need is off and said so, another program's
 // sitemap stays, and tables that the configuration names make a map.
 func TestAPlainLaravel(t *testing.T) {
+	t.Parallel()
 	db := jobstest.Open(t, jobstest.SQLite)
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)

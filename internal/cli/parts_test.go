@@ -16,7 +16,10 @@ import (
 
 // TestThePartsByHandOnMySQL seeds the sample site into a real server and uses
 // every part from the command line, as an owner would.
-func TestThePartsByHandOnMySQL(t *testing.T) { jobstest.EachMySQL(t, testThePartsByHandOnMySQL) }
+func TestThePartsByHandOnMySQL(t *testing.T) {
+	t.Parallel()
+	jobstest.EachMySQL(t, testThePartsByHandOnMySQL)
+}
 
 func testThePartsByHandOnMySQL(t *testing.T, engine jobstest.Engine) {
 	db := jobstest.Open(t, engine)

@@ -227,6 +227,7 @@ func misspelt(e jobs.Entry) map[string]string {
 // HTTP; the first one of each type on the command line and, where it is there, by
 // the JavaScript SDK.
 func TestAMisspeltFieldIsRefusedEverywhere(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "queue: {worker: false}\ncms: {url: \"https://www.example.com\"}\nschedule: {enabled: false}\nanalytics: {weekly: true}\nmail: "+
 		"{mailbox: {host: imap.example.com, username: u, password: p}}\nsitemap: {dir: "+t.TempDir()+

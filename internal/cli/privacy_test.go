@@ -22,6 +22,7 @@ import (
 // of 500 others, with names that look like hosts and addresses, and searches
 // the service's log, its database and a backup for each.
 func TestNoVisitorsAddressIsKept(t *testing.T) {
+	t.Parallel()
 	flag := newDatabase(t, jobstest.SQLite, tables.Stock)
 	backups := t.TempDir()
 	s := startService(t, fmt.Sprintf(`schedule: {enabled: false}

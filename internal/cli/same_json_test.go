@@ -15,6 +15,7 @@ import (
 // TestTheCommandLineAnswersAsTheAPI asks one service for the same things over
 // HTTP and by commands: what programs get is the same, byte for byte.
 func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "schedule: {enabled: true}\nqueue: {enabled: true, queues: [nobody]}\nhttp: {mask: "+
 		"['*.card']}\n", dsn)
@@ -83,6 +84,7 @@ func TestTheCommandLineAnswersAsTheAPI(t *testing.T) {
 // TestFiltersAreRefusedAlike gives the command line and the API the same faulty
 // filters.
 func TestFiltersAreRefusedAlike(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "schedule: {enabled: false}\n", dsn)
 	admin := bearer(s.token("admin"))

@@ -12,6 +12,7 @@ import (
 // TestTheAuditLogHasJobs lets a person enqueue a job that fails for good, of
 // which the service makes a message for administrators: its own job.
 func TestTheAuditLogHasJobs(t *testing.T) {
+	t.Parallel()
 	config := "activity: {enqueued: [notification.send], share: 0}\nschedule: {enabled: false}\n"
 	s := startService(t, config, newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin := bearer(s.token("admin"))

@@ -11,6 +11,7 @@ import (
 // TestTheBackupsPageStandsWithoutItsBucket asks the running program for its
 // backups while the bucket's server is down.
 func TestTheBackupsPageStandsWithoutItsBucket(t *testing.T) {
+	t.Parallel()
 	dir, _ := sampleSite(t)
 	gone := httptest.NewServer(nil)
 	gone.Close()

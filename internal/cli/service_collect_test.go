@@ -45,6 +45,7 @@ func terminateSnippet(t *testing.T, s *service) string {
 // stands there, in a real Laravel, against the running program, and reads the
 // visit in the report: with its country, source and campaign.
 func TestTheServerTellsOfAVisit(t *testing.T) {
+	t.Parallel()
 	for _, file := range []string{"/usr/share/php/Illuminate/autoload.php", "/usr/share/php/GuzzleHttp/autoload.php"} {
 		if _, err := os.Stat(file); err != nil {
 			jobstest.Skip(t, "apt-get install php-cli php-laravel-framework php-guzzlehttp-guzzle: %v", err)
@@ -101,6 +102,7 @@ func TestTheServerTellsOfAVisit(t *testing.T) {
 
 // TestTheServersRouteIsClosedWithoutAKey posts to a service that has none.
 func TestTheServersRouteIsClosedWithoutAKey(t *testing.T) {
+	t.Parallel()
 	s := startService(t, "schedule: {enabled: false}\nanalytics: {collect: true}\n",
 		newDatabase(t, jobstest.SQLite, tables.Stock))
 	for _, header := range []string{"", "Bearer "} {

@@ -88,6 +88,7 @@ var later = regexp.MustCompile(`schedule_|mail_sent|backup_|breaker_open`)
 // TestTheDashboardShowsTheRunningService asks a real Prometheus, which scrapes
 // the running program, every question of the dashboard.
 func TestTheDashboardShowsTheRunningService(t *testing.T) {
+	t.Parallel()
 	prometheus, err := exec.LookPath("prometheus")
 	if err != nil {
 		jobstest.Skip(t, "apt-get install prometheus: %v", err)

@@ -11,6 +11,7 @@ import (
 // While the database server is gone, each route says 503, when to try again and
 // what to do, and no sign-in counts as a wrong password.
 func TestTheAnswersWhileTheDatabaseIsAway(t *testing.T) {
+	t.Parallel()
 	server, _ := siteOnOwnServer(t)
 	s := startService(t, "http: {admin_password: right-password}\nqueue: {worker: false}\nschedule: {enabled: false}\n",
 		"--dsn="+server.MySQLDSN("cms"))

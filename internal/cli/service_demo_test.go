@@ -69,6 +69,7 @@ func signedIn(t *testing.T, s *service, name string, jar http.CookieJar) *demoSi
 
 // Two sites are in one process, each with its own past, and who signed in to both can switch.
 func TestTheDemoHasTwoSites(t *testing.T) {
+	t.Parallel()
 	s, _ := startDemo(t)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -112,6 +113,7 @@ var notPressed = map[string]string{
 
 // One job of the largest cause can be tried, and it succeeds: the mail server is back.
 func TestTheDemosLargestCauseCanBeTried(t *testing.T) {
+	t.Parallel()
 	s, _ := startDemo(t)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
@@ -163,6 +165,7 @@ var askedOnly = regexp.MustCompile(`/restore\?|/post\?|/moment`)
 // Whatever a visitor presses in the demo works: each form of each page is sent as a browser
 // sends it, with its confirmation.
 func TestEveryButtonOfTheDemoWorks(t *testing.T) {
+	t.Parallel()
 	s, _ := startDemo(t)
 	for _, name := range []string{"news", "club"} {
 		t.Run(name, func(t *testing.T) {

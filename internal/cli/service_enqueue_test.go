@@ -96,6 +96,7 @@ func (e *enqueuing) sql(statement string) func(*testing.T) {
 // TestTheSameJobFromEverywhere runs every snippet of docs/enqueue.md as it
 // stands there, against the running program.
 func TestTheSameJobFromEverywhere(t *testing.T) {
+	t.Parallel()
 	all := snippets(t)
 	if len(all["sql"]) != 4 || len(all["php"]) != 1 || len(all["ts"]) != 1 || len(all["go"]) != 1 ||
 		len(all["sh"]) != 1 {

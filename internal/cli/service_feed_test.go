@@ -54,6 +54,7 @@ func dsnOf(db *jobstest.Database) string {
 
 // A row that another program inserts runs at once, not at the next poll.
 func TestAPlainInsertRunsWithoutAPoll(t *testing.T) {
+	t.Parallel()
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
 			db := jobstest.Open(t, engine)
@@ -72,6 +73,7 @@ func TestAPlainInsertRunsWithoutAPoll(t *testing.T) {
 // doctor names the rights that an account lacks for the binary log, also those that were
 // taken away.
 func TestDoctorOnRightsOfTheChangeFeed(t *testing.T) {
+	t.Parallel()
 	jobstest.EachMySQL(t, func(t *testing.T, engine jobstest.Engine) {
 		server := jobstest.Own(t, engine, "--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=0")
 		root := sqlx.NewDb(server.RootMySQL(t), "mysql")
@@ -117,6 +119,7 @@ func newJobs(t *testing.T, dsn string, more ...string) doctor.Finding {
 // doctor says which feed works and what the others need; migrate feed makes
 // PostgreSQL's work.
 func TestDoctorOnTheChangeFeed(t *testing.T) {
+	t.Parallel()
 	says := func(dsn string, more ...string) doctor.Finding { return newJobs(t, dsn, more...) }
 	for engine, missing := range map[jobstest.Engine]string{
 		jobstest.SQLite: "", jobstest.MariaDB: "writes no binary log", jobstest.MySQL: "writes no binary log",

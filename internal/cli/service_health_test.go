@@ -49,6 +49,7 @@ func (s *systemd) hears(word string) {
 // TestSystemdAndDockerHearHowTheServiceIs starts the program as systemd does,
 // with a socket and a watchdog, and asks as Docker does.
 func TestSystemdAndDockerHearHowTheServiceIs(t *testing.T) {
+	t.Parallel()
 	unit := newSystemd(t)
 	s := newService(t, "schedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	s.env = append(s.env, "NOTIFY_SOCKET="+unit.path, "WATCHDOG_USEC=600000")
@@ -72,6 +73,7 @@ func TestSystemdAndDockerHearHowTheServiceIs(t *testing.T) {
 // TestAServiceWithoutHTTPIsReadyToo fails when the web alone tells systemd: a
 // unit of Type=notify would be killed after its start's time.
 func TestAServiceWithoutHTTPIsReadyToo(t *testing.T) {
+	t.Parallel()
 	unit := newSystemd(t)
 	s := newService(t, "http: {enabled: false}\nschedule: {enabled: false}\n",
 		newDatabase(t, jobstest.SQLite, tables.Stock))
@@ -90,6 +92,7 @@ func TestAServiceWithoutHTTPIsReadyToo(t *testing.T) {
 
 // TestDisabledJobsRunWhileTheCallerWaits is JOBS_ENABLED=false, over HTTP.
 func TestDisabledJobsRunWhileTheCallerWaits(t *testing.T) {
+	t.Parallel()
 	s := newService(t, "", newDatabase(t, jobstest.SQLite, tables.Stock))
 	s.env = append(s.env, "JOBS_ENABLED=false")
 	s.start()

@@ -163,6 +163,7 @@ func residentPeak(pid int) int64 {
 // or that lies about lengths costs little memory and a short time, and the
 // service says what is wrong.
 func TestAHostileDatabaseServerCostsLittle(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -176,6 +177,7 @@ func TestAHostileDatabaseServerCostsLittle(t *testing.T) {
 	for name, say := range pours {
 		for _, engine := range []string{"mysql", "postgres"} {
 			t.Run(engine+"/"+name, func(t *testing.T) {
+				t.Parallel() // each has a server and a service of its own
 				address := hostileDatabase(t, engine == "postgres", say)
 				dsn := engine + "://u:p@" + address + "/cms"
 				if engine == "postgres" {

@@ -20,6 +20,7 @@ import (
 // without end to everybody. The jobs fail by clear errors, the jobs beside them
 // end well, and the process grows by little.
 func TestHostileServersHarmNoOtherJob(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 // Beside a change feed that works, an idle service looks for new rows every 5 s only, and
 // asks 2 statements a second at most, all of them together. Its clock enqueues nothing.
 func TestAnIdleServiceAsksLittle(t *testing.T) {
+	t.Parallel()
 	server := jobstest.Own(t, jobstest.MariaDB, "--log-bin=log", "--server-id=1", "--binlog-format=ROW", "--sync-binlog=0")
 	root := sqlx.NewDb(server.RootMySQL(t), "mysql")
 	root.MustExec("CREATE DATABASE site")

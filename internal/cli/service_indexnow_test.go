@@ -49,6 +49,7 @@ func moveSite(t *testing.T, dir, address string) {
 // every kind of end and reads the history in the API and on the page: nothing
 // sent and why, accepted with the number of addresses, refused with the reason.
 func TestTheSitemapPageTellsWhatSearchEnginesWereTold(t *testing.T) {
+	t.Parallel()
 	const key = "5f0c2e9a-77aa-4a44-9d4e-0123456789ab"
 	dir, db := sampleSite(t)
 	var status atomic.Int32

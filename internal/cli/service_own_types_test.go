@@ -134,6 +134,7 @@ func (o ownTypes) known(jobType string) string {
 // uses them by the page's form, HTTP and the command line: they run, show progress,
 // fail, are retried, cancelled, and lose nothing when their worker is killed.
 func TestTypesOfOtherPrograms(t *testing.T) {
+	t.Parallel()
 	dir := javaScriptSDK(t)
 	db := jobstest.Open(t, jobstest.MySQL)
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {

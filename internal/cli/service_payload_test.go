@@ -15,6 +15,7 @@ import (
 // handlers refuse for good, and for fields that only administrators may set: by
 // a request, by a schedule, and by retrying a row that the CMS wrote.
 func TestAPayloadIsRefusedByEveryWay(t *testing.T) {
+	t.Parallel()
 	dsn, roots, places := newDatabase(t, jobstest.SQLite, tables.Stock), t.TempDir(), t.TempDir()
 	s := startService(t, fmt.Sprintf("queue: {poll_first: 20ms, poll: 100ms}\nnotify: {mail: false}\nmail: {from: "+
 		"a@example.com, roots: [%q]}\nbackup: {dir: %q}\n", roots, places), dsn)

@@ -13,6 +13,7 @@ import (
 // nobody may have: each is refused with a reason, and none is a fault of the
 // service in its log.
 func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
+	t.Parallel()
 	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: something-long}\n",
 		newDatabase(t, jobstest.SQLite, tables.Stock))
 	admin, enqueuer := bearer(s.token("admin")), bearer(s.token("enqueue"))
@@ -57,6 +58,7 @@ func TestWhatAUserAsksWronglyIsNoFault(t *testing.T) {
 // TestRowsCannotBeInternalJobs inserts rows as anyone who may write to the table
 // can.
 func TestRowsCannotBeInternalJobs(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "schedule: {enabled: false}\nqueue: {poll_first: 20ms, poll: 100ms}\n", dsn)
 	admin := bearer(s.token("admin"))

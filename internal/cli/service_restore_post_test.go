@@ -20,6 +20,7 @@ import (
 // TestAPostIsRestoredOverHTTP deletes a post of a site and has the running service bring
 // it back: the plan, refusals, the job and its worker, on MariaDB and on SQLite.
 func TestAPostIsRestoredOverHTTP(t *testing.T) {
+	t.Parallel()
 	t.Run("sqlite", func(t *testing.T) {
 		dir, db := sampleSite(t)
 		restorePostOverHTTP(t, dir, db)
@@ -125,6 +126,7 @@ func mysqlURL(t *testing.T, dsn string) string {
 // TestTheDatabaseOfAnySecondByTheCommandLine archives with the running service, and
 // restores a second before an accident into a new database as a shell would.
 func TestTheDatabaseOfAnySecondByTheCommandLine(t *testing.T) {
+	t.Parallel()
 	server := jobstest.Own(t, jobstest.MariaDB, "--log-bin=log", "--server-id=1", "--binlog-format=ROW",
 		"--sync-binlog=0")
 	root := sqlx.NewDb(server.RootMySQL(t), "mysql")

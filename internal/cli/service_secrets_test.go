@@ -62,6 +62,7 @@ func (c *collector) text() string { return c.got.String() }
 // the API, pages, live events, metrics, the log, the history, traces, the
 // process's arguments.
 func TestPlantedSecretsAppearNowhereForAReader(t *testing.T) {
+	t.Parallel()
 	var traces collector
 	sink := httptest.NewServer(&traces)
 	defer sink.Close()

@@ -47,6 +47,7 @@ func (s *service) signIn(name, password string) (status int, scopes []string, co
 // user, an editor whose role has the configured permission, one without, and
 // one who was never activated.
 func TestTheCMSsAdministratorsSignIn(t *testing.T) {
+	t.Parallel()
 	jobstest.EachMySQL(t, testTheCMSsAdministratorsSignIn)
 }
 

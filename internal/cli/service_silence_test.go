@@ -19,6 +19,7 @@ import (
 // a real Prometheus. CMSJOBS_SOAK=1 takes the intervals that docs/operating.md
 // names; otherwise they are a second, where settings allow it.
 func TestDeadWorkersAreNoticedWithinTwoMinutes(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it waits for a minute")
 	}

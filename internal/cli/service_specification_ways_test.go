@@ -133,8 +133,10 @@ func (x *specified) runPrograms(t *testing.T) {
 // database and layout, and by HTTP, Go and JavaScript: it is accepted, done, and
 // answered with every field that the specifications show.
 func TestTheExamplesOfTheSpecificationsByEveryWay(t *testing.T) {
+	t.Parallel()
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
+			t.Parallel()
 			x := startSpecified(t, engine, tables.Stock)
 			x.enqueued(t, "SQL", x.bySQL)
 			if engine != jobstest.MySQL {
@@ -146,6 +148,7 @@ func TestTheExamplesOfTheSpecificationsByEveryWay(t *testing.T) {
 		})
 		if engine.IsMySQL() {
 			t.Run(string(engine)+", extended", func(t *testing.T) {
+				t.Parallel()
 				x := startSpecified(t, engine, tables.Extended)
 				x.enqueued(t, "SQL", x.bySQL)
 			})

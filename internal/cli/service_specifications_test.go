@@ -37,6 +37,7 @@ func differences(t *testing.T) (names []string) {
 // as they are written there, and looks for every field that they show. What
 // differs is a row of docs/specifications.md, which is carried out here.
 func TestTheExamplesOfTheSpecificationsOverHTTP(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	s := startService(t, "queue: {poll_first: 20ms, poll: 100ms}\nschedule: {enabled: false}\nnotify: {mail: false}\n",
 		dsn)

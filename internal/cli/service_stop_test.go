@@ -57,6 +57,7 @@ func (s *service) end() (int, string) {
 // TERM reaches a service that still waits for its database: it ends as told.
 // Without TERM a database that is not there is exit code 3.
 func TestTermBeforeTheDatabaseAnswersIsAnOrderlyEnd(t *testing.T) {
+	t.Parallel()
 	for _, command := range []string{"run", "work"} {
 		t.Run(command, func(t *testing.T) {
 			address, called := mute(t)
@@ -90,6 +91,7 @@ func (s *service) says(args string) {
 
 // A service whose database comes up after it waits for it.
 func TestAServiceWaitsForItsDatabase(t *testing.T) {
+	t.Parallel()
 	port := jobstest.Shared(t, jobstest.MySQL).Port
 	db := jobstest.Open(t, jobstest.MySQL)
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
@@ -109,6 +111,7 @@ func TestAServiceWaitsForItsDatabase(t *testing.T) {
 
 // TERM reaches a service whose database went away after its start.
 func TestTermWhileTheDatabaseIsAwayIsAnOrderlyEnd(t *testing.T) {
+	t.Parallel()
 	jobstest.EachMySQL(t, testTermWhileTheDatabaseIsAwayIsAnOrderlyEnd)
 }
 

@@ -33,6 +33,23 @@ var binary = sync.OnceValues(func() (string, error) {
 	return path, nil
 })
 
+// asProcess runs the program as a process and returns what it says. It is for what the
+// race detector makes ten times as long, and what another test does with it.
+func asProcess(t *testing.T, args ...string) string {
+	t.Helper()
+	path, err := binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := exec.CommandContext(t.Context(), path, args...)
+	c.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	out, err := c.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
 // builtBinary is set when binary was asked for, so that TestMain need not
 // build it to remove it.
 var builtBinary string

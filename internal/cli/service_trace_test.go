@@ -26,6 +26,7 @@ type sentSpan struct {
 // TestAJobIsTracedFromItsEnqueueToItsEnd follows a caller's trace over HTTP,
 // through the table, into the worker.
 func TestAJobIsTracedFromItsEnqueueToItsEnd(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	var spans []sentSpan
 	collector := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

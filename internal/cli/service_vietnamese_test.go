@@ -23,6 +23,7 @@ var (
 // TestRefusalsOnAVietnamesePageAreVietnamese sends what each type and each form
 // refuses, and reads the answer as a person does who chose Vietnamese.
 func TestRefusalsOnAVietnamesePageAreVietnamese(t *testing.T) {
+	t.Parallel()
 	s := startService(t, `schedule: {enabled: false}
 mail: {driver: log, from: editor@demo.example, one_recipient: true}
 external: {commands: {hello: {program: /bin/true}}}

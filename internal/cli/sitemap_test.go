@@ -17,7 +17,7 @@ import (
 func sampleSite(t *testing.T) (dir string, db *sqlx.DB) {
 	t.Helper()
 	dir = filepath.Join(t.TempDir(), "site")
-	want(t, call(t, nil, "demo", "--seed-only", "--dir", dir), 0)
+	asProcess(t, "demo", "--seed-only", "--dir", dir)
 	db, err := sqlx.Open("sqlite", "file:"+filepath.Join(dir, "database", "database.sqlite")+
 		"?_pragma=busy_timeout(10000)")
 	if err != nil {
@@ -30,6 +30,7 @@ func sampleSite(t *testing.T) (dir string, db *sqlx.DB) {
 // TestAWorkerPublishesTheSitemapInABucket runs the jobs with a real S3 API
 // behind: made, found unchanged, made smaller, and withdrawn.
 func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
+	t.Parallel()
 	dir, db := sampleSite(t)
 	bucket := storagetest.New(t)
 	on := func(args ...string) result {
@@ -80,6 +81,7 @@ func TestAWorkerPublishesTheSitemapInABucket(t *testing.T) {
 // TestAFailedSitemapIsToldToTheAdministrators holds what happens when all
 // attempts fail: a mail, and one row where the CMS shows notifications.
 func TestAFailedSitemapIsToldToTheAdministrators(t *testing.T) {
+	t.Parallel()
 	dir, db := sampleSite(t)
 	mails := filepath.Join(t.TempDir(), "mails")
 	on := func(args ...string) result {

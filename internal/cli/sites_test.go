@@ -29,6 +29,7 @@ func sitesFile(t *testing.T, names ...string) string {
 }
 
 func TestACommandIsForOneSite(t *testing.T) {
+	t.Parallel()
 	file := sitesFile(t, "shop-a", "shop-b")
 	want(t, call(t, nil, "-c", file, "jobs", "list"), 2, "name one with --site: shop-a, shop-b")
 	want(t, call(t, nil, "-c", file, "--site", "shop-c", "jobs", "list"), 2,
@@ -47,6 +48,7 @@ func TestACommandIsForOneSite(t *testing.T) {
 }
 
 func TestConfigAndDoctorLookAtEachSite(t *testing.T) {
+	t.Parallel()
 	file := sitesFile(t, "shop-a", "shop-b")
 	want(t, call(t, nil, "-c", file, "config", "check"), 0, "no fault")
 	want(t, call(t, nil, "-c", file, "--site", "shop-b", "--set", "queue.concurrency=7", "config", "show", "--all=false"),
@@ -84,6 +86,7 @@ func TestConfigAndDoctorLookAtEachSite(t *testing.T) {
 
 // A host's fifty sites are one process: run serves all of them, and stops as told.
 func TestRunServesAllSites(t *testing.T) {
+	t.Parallel()
 	file := sitesFile(t, "shop-a", "shop-b")
 	text, err := os.ReadFile(file)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 // The changes of the timetable that the example shows are taken as they stand
 // there, and config check finds the faults that would stop the service.
 func TestTheExampleOfTheTimetable(t *testing.T) {
+	t.Parallel()
 	_, example, _ := strings.Cut(string(config.Example()), "  # Changes to the timetable, or further entries. For "+
 		"example:\n")
 	example, _, found := strings.Cut(example, "  # policy for missed ticks")

@@ -9,6 +9,7 @@ import (
 
 // TestTheOverviewAsLines shows figures, newest jobs and one job where there is no terminal.
 func TestTheOverviewAsLines(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	quiet := []string{"CMSJOBS_NOTIFY_MAIL=false", "CMSJOBS_NOTIFY_CMS=false", "CMSJOBS_CONDITIONS_NOTIFY=false"}
 	type enqueued struct{ ID string }
@@ -30,6 +31,7 @@ func TestTheOverviewAsLines(t *testing.T) {
 
 // TestTheOverviewOfAService asks a running service by its address, with a token that may read.
 func TestTheOverviewOfAService(t *testing.T) {
+	t.Parallel()
 	s := startService(t, "schedule: {enabled: false}\n", newDatabase(t, jobstest.SQLite, tables.Stock))
 	env := []string{"CMSJOBS_TOKEN=" + s.token("read")}
 	want(t, call(t, env, "top", "--once", "--url", s.url), 0, "Waiting ", "Last hour")

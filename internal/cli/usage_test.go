@@ -16,6 +16,7 @@ import (
 
 // Names that nothing has end with 4, wrong values with 2, and nothing is done.
 func TestMistypedNamesAreSeen(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	for _, c := range []struct {
 		args string
@@ -69,6 +70,7 @@ func TestMistypedNamesAreSeen(t *testing.T) {
 // Rows of jobs and of failed_jobs are numbered each by itself: a number that
 // names two jobs chooses none of them where either may be meant.
 func TestANumberThatTwoJobsHaveIsRefused(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	call(t, nil, dsn, "migrate", "up")
 	db := openSQLite(t, dsn)
@@ -103,6 +105,7 @@ func insertRow(t *testing.T, db *sqlx.DB, table, payload string) {
 // A row that is no JSON is explained as such, and a job that is retried with
 // its error.
 func TestExplainNamesTheCause(t *testing.T) {
+	t.Parallel()
 	dsn := newDatabase(t, jobstest.SQLite, tables.Stock)
 	call(t, nil, dsn, "migrate", "up")
 	insertRow(t, openSQLite(t, dsn), "jobs", "no JSON at all")
@@ -121,6 +124,7 @@ func TestExplainNamesTheCause(t *testing.T) {
 
 // A priority is kept, or refused: never lost silently.
 func TestAPriorityIsKeptOrRefused(t *testing.T) {
+	t.Parallel()
 	stock := newDatabase(t, jobstest.SQLite, tables.Stock)
 	want(t, call(t, nil, stock, "enqueue", "cache.clear", "--priority", "5"), exitUsage, "no column")
 	want(t, call(t, nil, stock, "jobs", "list"), 0, "No jobs")

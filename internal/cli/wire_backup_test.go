@@ -17,6 +17,7 @@ import (
 // bucket for its media, a real S3 API behind them, and only the CMS's settings
 // to find it by.
 func TestMediaInABucketAreBackedUpAndBroughtBack(t *testing.T) {
+	t.Parallel()
 	dir, db := sampleSite(t)
 	bucket := storagetest.New(t)
 	store, err := storage.NewS3(storage.S3Config{Bucket: bucket.Name, Endpoint: bucket.Server, PathStyle: true,

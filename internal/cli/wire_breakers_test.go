@@ -21,6 +21,7 @@ import (
 // A search engine and a bucket that are out are left alone by all their jobs,
 // each under its own name.
 func TestSearchEnginesAndBucketsHaveBreakers(t *testing.T) {
+	t.Parallel()
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	r := &app.Services{Breakers: breaker.New(db.DB, breaker.Config{Failures: 2}), Log: slog.New(slog.DiscardHandler)}
 	ill := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

@@ -58,6 +58,7 @@ func TestTheMediaSectionReachesTheHandler(t *testing.T) {
 
 // The program itself is the other end of media.isolate.
 func TestTheProgramRendersOnePicture(t *testing.T) {
+	t.Parallel()
 	var animation bytes.Buffer
 	frame := image.NewPaletted(image.Rect(0, 0, 80, 60), color.Palette{color.Black, color.White})
 	if err := gif.EncodeAll(&animation, &gif.GIF{Image: []*image.Paletted{frame, frame}, Delay: []int{

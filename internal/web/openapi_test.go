@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -318,9 +319,18 @@ func TestTheDocumentIsThatOfTheRoutes(t *testing.T) {
 	testgolden.Check(t, "openapi.json", want)
 }
 
-// checker is the program that knows OpenAPI, of the module checks. It runs until
-// this process ends.
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if theChecker.program != nil {
+		jobstest.EndProgram(theChecker.program)
+	}
+	os.Exit(code)
+}
+
+// checker is the program that knows OpenAPI, of the module checks. It runs until the
+// last test has ended.
 type checker struct {
+	program *exec.Cmd // nil while it does not run
 	mu      sync.Mutex
 	ask     *json.Encoder
 	answers *json.Decoder
@@ -365,9 +375,11 @@ func (c *checker) start(t testing.TB) {
 	if c.err = cmd.Start(); c.err != nil {
 		return
 	}
+	c.program = cmd
 	c.ask, c.answers = json.NewEncoder(in), json.NewDecoder(out)
 	if c.err = c.answers.Decode(&c.valid); c.err != nil {
 		_ = cmd.Wait() // what it said tells why
+		c.program = nil
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -13,8 +14,19 @@ import (
 // not in the product's go.mod.
 func CheckProgram(t testing.TB, name string, args ...string) *exec.Cmd {
 	t.Helper()
-	return exec.Command("go", append([]string{"run", "-C", filepath.Join(moduleRoot(t), "checks"), "./" + name},
+	c := exec.Command("go", append([]string{"run", "-C", filepath.Join(moduleRoot(t), "checks"), "./" + name},
 		args...)...)
+	runAs(c, nil, true)
+	return c
+}
+
+// EndProgram ends a program of CheckProgram that was started, with all that it started:
+// it is a child of "go run".
+func EndProgram(c *exec.Cmd) {
+	if err := signalGroup(c.Process.Pid, syscall.SIGKILL); err != nil {
+		_ = c.Process.Kill() // where processes have no groups
+	}
+	_ = c.Wait() // it was killed
 }
 
 // Countries writes a database of countries in MaxMind's format: what is known of
