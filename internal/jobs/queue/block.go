@@ -108,6 +108,11 @@ const blockTries = 8
 // them where one statement can. x has the others; more says that rows may stand behind
 // them.
 func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
+	if now := c.s.tables.Options.Clock(); now.Sub(l.crowded) < crowdedFor {
+		if x, ok, err := c.crowdedBlock(ctx, l); ok || err != nil {
+			return x, true, err
+		}
+	}
 	var m cursorMove
 	var read prefetched
 	for try, moved := 1, false; !moved; try++ {
@@ -120,6 +125,7 @@ func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, mor
 				return prefetched{}, false, err
 			}
 			if !moved && len(c.taken) > before {
+				l.crowded = c.s.tables.Options.Clock()
 				return prefetched{}, true, nil // what was not claimed is another's
 			}
 		}
@@ -130,6 +136,12 @@ func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, mor
 		}
 		if try == blockTries {
 			break
+		}
+		if !moved {
+			l.crowded = c.s.tables.Options.Clock()
+			if x, ok, err := c.crowdedBlock(ctx, l); ok || err != nil {
+				return x, true, err
+			}
 		}
 	}
 	l.blockEnd = m.to
