@@ -213,7 +213,7 @@ func (s *Store) moveToNext(ctx context.Context, l *scanCursor, size int) (m curs
 		s.tables.Asked.Add(1)
 		found, err := s.packets.Send(ctx, s.tables.DB, []string{"START TRANSACTION",
 			"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(id) WHERE name = ?",
-			fmt.Sprintf(next("LAST_INSERT_ID()"), "INTO @cmsjobs_next"),
+			"SET @cmsjobs_next = (" + fmt.Sprintf(next("LAST_INSERT_ID()"), "") + ")",
 			"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(COALESCE(@cmsjobs_next, id)) WHERE name = ?", "COMMIT"},
 			[]any{l.name, l.queue, l.name})
 		if err != nil {
@@ -230,7 +230,8 @@ func (s *Store) moveToNext(ctx context.Context, l *scanCursor, size int) (m curs
 	if s.compound == database.WritableCTE {
 		statement = "WITH here AS MATERIALIZED (SELECT id FROM cmsjobs_cursors WHERE name = ? FOR UPDATE), " +
 			"there AS MATERIALIZED (" + fmt.Sprintf(next("(SELECT id FROM here)"), "AS id") + "), " +
-			"moved AS (UPDATE cmsjobs_cursors SET id = there.id FROM there WHERE name = ? AND there.id IS NOT NULL RETURNING 1) " +
+			"moved AS (UPDATE cmsjobs_cursors SET id = there.id FROM there WHERE name = ? AND there.id IS NOT NULL " +
+			"RETURNING 1) " +
 			"SELECT here.id, COALESCE(there.id, here.id) FROM here, there, (SELECT COUNT(*) FROM moved) AS done"
 	}
 	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&m.from.ID, &m.to.ID}, statement, args...)
