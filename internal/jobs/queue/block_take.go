@@ -225,8 +225,9 @@ func (s *Store) moveToNext(ctx context.Context, l *scanCursor, size int) (m curs
 	statement, args := "BEGIN NOT ATOMIC DECLARE last_block, next_block BIGINT; "+undoing+
 		"SELECT id INTO last_block FROM cmsjobs_cursors WHERE name = ? FOR UPDATE; "+
 		fmt.Sprintf(next("last_block"), "INTO next_block")+
-		"; IF next_block IS NULL THEN ROLLBACK; ELSE UPDATE cmsjobs_cursors SET id = next_block WHERE name = ?; COMMIT; "+
-		"END IF; SELECT COALESCE(last_block, 0), COALESCE(next_block, last_block, 0); END", []any{l.name, l.queue, l.name}
+		"; IF next_block IS NULL THEN ROLLBACK; ELSE UPDATE cmsjobs_cursors SET id = next_block WHERE name = ?; "+
+		"COMMIT; END IF; SELECT COALESCE(last_block, 0), COALESCE(next_block, last_block, 0); END",
+		[]any{l.name, l.queue, l.name}
 	if s.compound == database.WritableCTE {
 		statement = "WITH here AS MATERIALIZED (SELECT id FROM cmsjobs_cursors WHERE name = ? FOR UPDATE), " +
 			"there AS MATERIALIZED (" + fmt.Sprintf(next("(SELECT id FROM here)"), "AS id") + "), " +
