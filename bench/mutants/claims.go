@@ -127,7 +127,7 @@ var guardsOfClaims = []guard{
 		name:    "what stands behind a large payload of such a block goes back",
 		file:    "internal/jobs/queue/block_take.go",
 		old:     "	if n := len(x.rows); more && n > 0 &&",
-		without: "	if n := len(x.rows); false && n > 0 &&",
+		without: "	if n := len(x.rows); more && n < 0 &&",
 		in:      store,
 		test:    "TestALargePayloadInACrowdedBlock",
 		only:    "mariadb",
