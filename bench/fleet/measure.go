@@ -67,7 +67,7 @@ func (s *site) fill(ctx context.Context, n int) error {
 	if s.server.Name == "SQLite" {
 		empty = "DELETE FROM "
 	}
-	for _, table := range []string{"jobs", "cmsjobs_runs"} {
+	for _, table := range []string{"jobs", "cmsjobs_runs", "cmsjobs_cursors"} {
 		if _, err := s.db.ExecContext(ctx, empty+table); err != nil {
 			return err
 		}

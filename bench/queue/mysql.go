@@ -133,12 +133,14 @@ func (b *bench) besideLaravel(ctx context.Context, o *ours, l *laravel) error {
 
 // rest empties the queue, then drains n fresh jobs.
 func (o *ours) rest(ctx context.Context, n, slots, prefetch int) (cost, error) {
-	statement := "TRUNCATE TABLE jobs"
+	empty := "TRUNCATE TABLE "
 	if o.server.Name == "SQLite" {
-		statement = "DELETE FROM jobs"
+		empty = "DELETE FROM "
 	}
-	if _, err := o.db.ExecContext(ctx, statement); err != nil {
-		return cost{}, err
+	for _, table := range []string{"jobs", "cmsjobs_cursors"} { // the new rows' numbers begin below the cursor
+		if _, err := o.db.ExecContext(ctx, empty+table); err != nil {
+			return cost{}, err
+		}
 	}
 	var err error
 	if o.store, err = o.reopened(ctx); err != nil {
@@ -153,8 +155,10 @@ func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 		"the handler. Ours is woken by an enqueue through the API, CLI or client on the same host; Laravel sleeps 3 "+
 		"s between polls (its default). An INSERT by others: [see below](#other-programs-inserts).",
 		"who", "p50", "p99", "jobs")
-	if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE jobs"); err != nil {
-		return err
+	for _, table := range []string{"jobs", "cmsjobs_cursors"} {
+		if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE "+table); err != nil {
+			return err
+		}
 	}
 	mine, err := o.pickUp(ctx, 300)
 	if err != nil {

@@ -60,12 +60,16 @@ func guardFailed(err error) bool {
 	return errors.As(err, &my) && my.Number == 1690 && strings.Contains(strings.ToLower(my.Message), "row_count")
 }
 
+// Sent is what a statement of a packet did: how many rows it found, and what it gave
+// LAST_INSERT_ID.
+type Sent struct{ Rows, ID int64 }
+
 // Send runs statements, one transaction from START TRANSACTION to COMMIT, and
-// says how many rows each found. After an error nothing of it remains, where
+// says what each did. After an error nothing of it remains, where
 // Classify does not call the error unclear. One packet goes at a time: while
 // it does, errUnsent is the answer to others, as waiting would keep their
 // transactions from being written to the disk together.
-func (p *Packets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error) {
+func (p *Packets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]Sent, error) {
 	if !p.Sending.TryLock() {
 		return nil, ErrUnsent
 	}
@@ -110,7 +114,7 @@ func (p *Packets) probe(ctx context.Context, db *sqlx.DB) error {
 	return errors.Join(ErrNoPackets, held, short)
 }
 
-func (p *Packets) run(ctx context.Context, statements []string, args []any) (found []int64, err error) {
+func (p *Packets) run(ctx context.Context, statements []string, args []any) (found []Sent, err error) {
 	conn, err := p.DB.Conn(ctx)
 	if err != nil {
 		return nil, errors.Join(ErrUnsent, err)
@@ -135,7 +139,7 @@ func (p *Packets) run(ctx context.Context, statements []string, args []any) (fou
 }
 
 // execAll runs statements in one packet.
-func (c mysqlConn) execAll(ctx context.Context, statements []string, args []any) ([]int64, error) {
+func (c mysqlConn) execAll(ctx context.Context, statements []string, args []any) ([]Sent, error) {
 	named := make([]driver.NamedValue, len(args))
 	for i, arg := range args {
 		named[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
@@ -153,10 +157,14 @@ func (c mysqlConn) execAll(ctx context.Context, statements []string, args []any)
 		return nil, err
 	}
 	all, ok := r.(mysql.Result)
-	if !ok || len(all.AllRowsAffected()) != len(statements) {
+	if !ok || len(all.AllRowsAffected()) != len(statements) || len(all.AllLastInsertIds()) != len(statements) {
 		return nil, mysql.ErrInvalidConn // the last answers did not come
 	}
-	return all.AllRowsAffected(), nil
+	found, ids := make([]Sent, len(statements)), all.AllLastInsertIds()
+	for i, rows := range all.AllRowsAffected() {
+		found[i] = Sent{rows, ids[i]}
+	}
+	return found, nil
 }
 
 // packetConnector is a connector of MySQL whose database has packets beside.

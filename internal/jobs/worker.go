@@ -127,6 +127,9 @@ const fewerSlots = "the worker has fewer slots"
 // they were asked for: where people took some away since, the jobs are released.
 func (w *Worker) arrived(claimed []Claimed, at time.Time, asked int) {
 	w.started.Add(int64(len(claimed)))
+	if len(claimed) > 0 {
+		w.pace.note(w.c.Now(), len(claimed))
+	}
 	w.inFlight.take(claimed, at)
 	if len(claimed) > 0 && w.slots() < asked {
 		w.releaseUnstarted(w.c.Now().Add(time.Hour), fewerSlots)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 )
 
@@ -98,6 +99,9 @@ func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, wh
 		return 0, false
 	}
 	w.trouble.clear(doingClaims)
+	if len(claimed) == 0 {
+		w.pace.rest(w.c.Now())
+	}
 	// The lease counts from before the question: the answer may have been long
 	// on its way.
 	w.arrived(claimed, asked, slots)
@@ -115,14 +119,68 @@ func (w *Worker) request(queues []string, limit, held int) ClaimRequest {
 // soonTime is for which time's jobs rows are read.
 const soonTime = 200 * time.Millisecond
 
-// soon is how many jobs the slots begin within soonTime at the present length of a
-// run; none while they are long.
+// leastSoon is how many are read at least, where runs are short: fewer would make a slow
+// pace slower.
+const leastSoon = 8
+
+// soon is how many jobs this worker claims within soonTime at its present pace, and at
+// the present length of a run; none while runs are long.
 func (w *Worker) soon() int {
 	mean := w.meanNanos.Load()
 	if mean == 0 || w.slotsAreLong() {
 		return 0
 	}
-	return int(min(int64(w.slots())*int64(soonTime)/mean, maxBatch))
+	return int(min(int64(w.slots())*int64(soonTime)/mean, max(w.pace.within(soonTime), leastSoon), maxBatch))
+}
+
+// paceStep is how long a worker's claims are counted for one figure of its pace.
+const paceStep = 50 * time.Millisecond
+
+// pace is how fast a worker claims while there is something to claim. With many
+// processes on one machine, or a slow database, that is far less than its runs would
+// allow: rows that it reads and does not claim in time are read again by others.
+type pace struct {
+	mu        sync.Mutex
+	since     time.Time // of what claimed counts
+	claimed   int
+	perSecond float64 // moving average, 0: not known yet
+}
+
+// note counts what a claim brought.
+func (p *pace) note(now time.Time, claimed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.since.IsZero() {
+		p.since = now
+	}
+	p.claimed += claimed
+	past := now.Sub(p.since)
+	if past < paceStep {
+		return
+	}
+	rate := float64(p.claimed) / past.Seconds()
+	if p.perSecond > 0 {
+		rate = (p.perSecond + rate) / 2
+	}
+	p.since, p.claimed, p.perSecond = now, 0, rate
+}
+
+// rest leaves out the time in which there was nothing to claim.
+func (p *pace) rest(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.since, p.claimed = now, 0
+}
+
+// within is how many jobs are claimed in so long a time; as many as were, where that
+// is not known yet.
+func (p *pace) within(d time.Duration) int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.perSecond == 0 {
+		return int64(p.claimed)
+	}
+	return int64(p.perSecond * d.Seconds())
 }
 
 // capacity is how many jobs may be claimed now. It waits until a good part of the

@@ -135,10 +135,11 @@ type Worker struct {
 
 	started        atomic.Int64
 	done, failed   atomic.Int64
-	status         atomic.Value              // string
-	paused         atomic.Value              // []string
-	stop           atomic.Value              // stopOrder
-	meanNanos      atomic.Int64              // moving average of a run's length
+	status         atomic.Value // string
+	paused         atomic.Value // []string
+	stop           atomic.Value // stopOrder
+	meanNanos      atomic.Int64 // moving average of a run's length
+	pace           pace
 	releasedAt     atomic.Pointer[time.Time] // when a job was last released unstarted; nil: never
 	stuck          atomic.Int64
 	unwritten      atomic.Bool // the last write of ends failed: nothing is claimed until one succeeds

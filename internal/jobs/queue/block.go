@@ -108,33 +108,57 @@ const blockTries = 8
 // them where one statement can. x has the others; more says that rows may stand behind
 // them.
 func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
-	var m cursorMove
-	var read prefetched
-	for try, moved := 1, false; !moved; try++ {
-		if read, m, more, err = c.readBlock(ctx, l, c.heard && try == 1); err != nil {
-			return prefetched{}, false, err
+	if c.s.tables.Options.Clock().Sub(l.crowded) < crowdedFor {
+		if x, ok, err := c.crowdedBlock(ctx, l); ok || err != nil {
+			return x, true, err
 		}
-		x = read
-		if before := len(c.taken); try == 1 { // in vain, another has the rows, or a lock on them: the cursor goes first
-			if x, moved, err = c.takeBlock(ctx, l, m, read); err != nil {
-				return prefetched{}, false, err
-			}
-			if !moved && len(c.taken) > before {
-				return prefetched{}, true, nil // what was not claimed is another's
-			}
-		}
-		if !moved {
-			if moved, err = c.s.moveCursor(ctx, c.s.tables.OwnDB, m); err != nil {
-				return prefetched{}, false, fmt.Errorf("taking a block of jobs: %w", err)
-			}
-		}
-		if try == blockTries {
+	}
+	before := len(c.taken)
+	x, more, moved, err := c.readAndMove(ctx, l, true)
+	if err != nil || moved {
+		return x, more, err
+	}
+	l.crowded = c.s.tables.Options.Clock()
+	if len(c.taken) > before {
+		return prefetched{}, true, nil // what was not claimed is another's
+	}
+	if x, ok, err := c.crowdedBlock(ctx, l); ok || err != nil {
+		return x, true, err
+	}
+	for try := 2; try <= blockTries; try++ {
+		if x, more, moved, err = c.readAndMove(ctx, l, false); err != nil || moved {
 			break
 		}
 	}
+	return x, more, err
+}
+
+// readAndMove reads a block and moves the cursor past it; take says that its first rows
+// are claimed beside. In vain, another has the rows, or a lock on them: then the cursor
+// goes first.
+func (c *claim) readAndMove(ctx context.Context, l *scanCursor, take bool) (x prefetched, more, moved bool,
+	err error) {
+	read, m, more, err := c.readBlock(ctx, l, c.heard && take)
+	if err != nil {
+		return prefetched{}, false, false, err
+	}
+	x = read
+	if before := len(c.taken); take {
+		if x, moved, err = c.takeBlock(ctx, l, m, read); err != nil || !moved && len(c.taken) > before {
+			return prefetched{}, false, false, err
+		}
+	}
+	if !moved {
+		if moved, err = c.s.moveCursor(ctx, c.s.tables.OwnDB, m); err != nil {
+			return prefetched{}, false, false, fmt.Errorf("taking a block of jobs: %w", err)
+		}
+	}
+	if !moved {
+		return x, more, false, nil
+	}
 	l.blockEnd = m.to
 	l.sight(m.to, c.s.tables.Options.Clock())
-	return x, more, c.noteMissing(ctx, l, m, read.rows)
+	return x, more, true, c.noteMissing(ctx, l, m, read.rows)
 }
 
 // readBlock reads where the cursor is, and candidates behind it up to the queue's last

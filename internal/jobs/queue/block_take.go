@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -64,8 +65,8 @@ func (s *Store) takesBlocks() bool {
 	return s.tables.OwnDB == s.tables.DB && (s.oneStatement.Load() || s.tables.Dialect.OneWriter)
 }
 
-// takeAndMove claims rows, all or none, then moves the cursor. PostgreSQL claims those
-// that it can, and moves the cursor only behind all of them.
+// takeAndMove claims rows, all or none, then moves the cursor, where m moves it. PostgreSQL
+// claims those that it can, and moves the cursor only behind all of them.
 func (s *Store) takeAndMove(ctx context.Context, n *next, m cursorMove) (moved bool, err error) {
 	switch {
 	case s.tables.Dialect.OneWriter:
@@ -110,6 +111,9 @@ func (s *Store) takeAndMove(ctx context.Context, n *next, m cursorMove) (moved b
 // takeOnPostgres answers with a row for each job that it claimed, and one for the move.
 func (s *Store) takeOnPostgres(n *next, m cursorMove) (string, []any) {
 	taking, args := s.taking(n)
+	if m.name == "" {
+		return "WITH won AS (" + taking + " RETURNING id) SELECT 'claimed', id FROM won", args
+	}
 	moving, more := m.statement()
 	return fmt.Sprintf("WITH won AS (%s RETURNING id), moved AS (%s AND (SELECT COUNT(*) FROM won) = %d RETURNING 1) "+
 			"SELECT 'claimed', id FROM won UNION ALL SELECT 'moved', 0 FROM moved", taking, moving, len(n.rows)),
@@ -120,27 +124,119 @@ func (s *Store) takeOnPostgres(n *next, m cursorMove) (string, []any) {
 // it moved the cursor.
 func (s *Store) takeOnMariaDB(n *next, m cursorMove) (string, []any) {
 	taking, args := s.taking(n)
-	moving, more := m.statement()
-	return "BEGIN NOT ATOMIC DECLARE moved INT DEFAULT 0; " +
-			"DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; " + taking +
-			fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(n.rows)) + moving + "; SET moved = ROW_COUNT(); COMMIT; " +
-			"SELECT 'claimed', 0 UNION ALL SELECT 'moved', 0 FROM DUAL WHERE moved > 0; ELSE ROLLBACK; END IF; END",
-		slices.Concat(args, more)
+	moving := ""
+	if m.name != "" {
+		statement, more := m.statement()
+		moving, args = statement+"; SET moved = ROW_COUNT(); ", slices.Concat(args, more)
+	}
+	return "BEGIN NOT ATOMIC DECLARE moved INT DEFAULT 0; " + undoing + taking +
+		fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(n.rows)) + moving + "COMMIT; " +
+		"SELECT 'claimed', 0 UNION ALL SELECT 'moved', 0 FROM DUAL WHERE moved > 0; ELSE ROLLBACK; END IF; END", args
 }
 
 // takeOnMySQL sends one packet. Its guard stops it before the cursor where a row was
 // not to be had.
 func (s *Store) takeOnMySQL(ctx context.Context, n *next, m cursorMove) (moved bool, err error) {
 	taking, args := s.taking(n)
-	moving, more := m.statement()
+	statements := []string{"START TRANSACTION", taking, database.Guard("@claimed", "1", len(n.rows))}
+	if m.name != "" {
+		moving, more := m.statement()
+		statements, args = append(statements, moving), slices.Concat(args, more)
+	}
 	s.tables.Asked.Add(1)
-	found, err := s.packets.Send(ctx, s.tables.DB, []string{"START TRANSACTION", taking,
-		database.Guard("@claimed", "1", len(n.rows)), moving, "COMMIT"}, slices.Concat(args, more))
+	found, err := s.packets.Send(ctx, s.tables.DB, append(statements, "COMMIT"), args)
 	if err == nil {
 		n.wonAll()
-		return found[3] == 1, nil
+		return m.name != "" && found[3].Rows == 1, nil
 	}
 	return false, s.unsent(err)
+}
+
+// undoing begins a transaction in a block that undoes it and says why where it fails.
+const undoing = "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; "
+
+// crowdedFor is how long after another process was faster blocks are taken by one
+// statement. It is dearer than reading and moving, but is never in vain.
+const crowdedFor = 5 * time.Second
+
+// crowdedBlock takes a block where many processes want one: the server reads where the
+// cursor is and moves it past the next rows, in one statement that no client can hold up.
+// ok says that there was a block.
+func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, ok bool, err error) {
+	s, now := c.s, c.s.tables.Options.Clock()
+	if l.headPage != 0 || s.tables.OrderedByTime() || !s.takesBlocks() || s.tables.Dialect.OneWriter {
+		return x, false, nil
+	}
+	size := max(c.want(), min(c.want()+c.r.Soon, maxBlock))
+	m, err := s.moveToNext(ctx, l, size)
+	switch {
+	case errors.Is(err, errRefused), database.Classify(err) == database.RetryTransaction:
+		return x, false, nil
+	case err != nil:
+		return x, false, fmt.Errorf("taking the next block of jobs: %w", err)
+	case m.from == m.to:
+		return x, false, nil
+	}
+	var whole pageSize
+	x, more, err := c.page(ctx, s.tables.DB, &whole, size, func(limit int) tables.CandidateQuery {
+		return s.between(l, m.from, m.to, s.tables.Layout.Waiting(), limit)
+	})
+	if err != nil {
+		return x, false, err
+	}
+	if n := len(x.rows); more && n > 0 && x.rows[n-1].ID < m.to.ID { // it ended before a large payload
+		read := s.positionOf(x.rows[n-1])
+		if _, err := s.moveCursor(ctx, s.tables.OwnDB, cursorMove{l.name, m.to, read}); err != nil {
+			return x, false, fmt.Errorf("returning a part of a block: %w", err)
+		}
+		m.to = read
+	}
+	l.blockEnd, l.newest = m.to, max(l.newest, m.to.ID)
+	l.sight(m.to, now)
+	if err := c.noteMissing(ctx, l, m, x.rows); err != nil {
+		return x, false, err
+	}
+	x, _, err = c.takeBlock(ctx, l, cursorMove{}, x)
+	return x, true, err
+}
+
+// moveToNext moves the cursor past the next rows that wait, so many at most, wherever it
+// is. The move's ends are equal where there are none.
+func (s *Store) moveToNext(ctx context.Context, l *scanCursor, size int) (m cursorMove, err error) {
+	m.name = l.name
+	next := func(after string) string {
+		return "SELECT MAX(id) %s FROM (SELECT id FROM " + s.tables.Layout.Table().Name + s.tables.IndexHint() +
+			" WHERE queue = ?" + s.tables.Layout.Class(l.priority) + " AND id > " + after + " AND " +
+			s.tables.Layout.Waiting() + s.tables.OrderBy() + fmt.Sprintf(" LIMIT %d) AS block", size)
+	}
+	if s.packets != nil {
+		s.tables.Asked.Add(1)
+		found, err := s.packets.Send(ctx, s.tables.DB, []string{"START TRANSACTION",
+			"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(id) WHERE name = ?",
+			"SET @cmsjobs_next = (" + fmt.Sprintf(next("LAST_INSERT_ID()"), "") + ")",
+			"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(COALESCE(@cmsjobs_next, id)) WHERE name = ?", "COMMIT"},
+			[]any{l.name, l.queue, l.name})
+		if err != nil {
+			return m, s.unsent(err)
+		}
+		m.from.ID, m.to.ID = found[1].ID, found[3].ID
+		return m, nil
+	}
+	statement, args := "BEGIN NOT ATOMIC DECLARE last_block, next_block BIGINT; "+undoing+
+		"SELECT id INTO last_block FROM cmsjobs_cursors WHERE name = ? FOR UPDATE; "+
+		fmt.Sprintf(next("last_block"), "INTO next_block")+
+		"; IF next_block IS NULL THEN ROLLBACK; ELSE UPDATE cmsjobs_cursors SET id = next_block WHERE name = ?; "+
+		"COMMIT; END IF; SELECT COALESCE(last_block, 0), COALESCE(next_block, last_block, 0); END",
+		[]any{l.name, l.queue, l.name}
+	if s.compound == database.WritableCTE {
+		statement = "WITH here AS MATERIALIZED (SELECT id FROM cmsjobs_cursors WHERE name = ? FOR UPDATE), " +
+			"there AS MATERIALIZED (" + fmt.Sprintf(next("(SELECT id FROM here)"), "AS id") + "), " +
+			"moved AS (UPDATE cmsjobs_cursors SET id = there.id FROM there WHERE name = ? AND there.id IS NOT NULL " +
+			"RETURNING 1) " +
+			"SELECT here.id, COALESCE(there.id, here.id) FROM here, there, (SELECT COUNT(*) FROM moved) AS done"
+	}
+	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&m.from.ID, &m.to.ID}, statement, args...)
+	return m, s.understood(err)
 }
 
 // unsent says of a packet's error whether its statements may go one by one.

@@ -206,6 +206,30 @@ func TestAnUnusedBlockGoesBack(t *testing.T) {
 	})
 }
 
+// A block that ran out while a job was running is returned by the claim after its end:
+// the end alone lets it not be forgotten.
+func TestABlockThatRanOutGoesBackAfterAnEnd(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		receipts := f.MustEnqueue(numbered(4)...)
+		ask := askOne
+		ask.Soon = 3
+		held, err := f.Claim(bg, ask)
+		if err != nil || len(held) != 1 {
+			t.Fatal(held, err)
+		}
+		f.Clock.Lengths += time.Second
+		f.noRescan(f.Store)
+		if _, next, err := f.SettleAndClaim(bg, []jobs.Settlement{tablestest.End(held[0], jobs.Completed)},
+			ask); err != nil || len(next) != 0 {
+			t.Fatalf("claimed %+v, %v of a block that ran out", next, err)
+		}
+		f.noRescan(f.Store)
+		if got := f.claimQueues(3, "default"); len(got) != 3 || got[0].Job.ID != receipts[1].ID {
+			t.Errorf("claimed %+v, want the second to the fourth", got)
+		}
+	})
+}
+
 // A transaction that began first commits last: its row has a lower number than
 // those that the cursor has passed. It is claimed as soon as its number is looked
 // for again, without a rescan.

@@ -57,7 +57,7 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 			continue
 		}
 		l, now := s.firstCursor(queue), s.tables.Options.Clock()
-		if l == nil || l.fromHead.failed || l.looksElsewhere(now) {
+		if l == nil || l.fromHead.failed || now.Sub(l.fromHead.read) > prefetchTTL || l.looksElsewhere(now) {
 			return nil
 		}
 		return s.nextFrom(l, r)

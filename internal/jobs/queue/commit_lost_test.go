@@ -182,7 +182,7 @@ type losingPackets struct {
 	l *losing
 }
 
-func (p losingPackets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []int64,
+func (p losingPackets) Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) (found []database.Sent,
 	err error) {
 	err = p.l.write(func() error {
 		found, err = p.Packets.Send(ctx, db, statements, args)

@@ -219,7 +219,7 @@ func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 // answering sends nothing and answers with an error.
 type answering struct{ err error }
 
-func (a answering) Send(context.Context, *sqlx.DB, []string, []any) ([]int64, error) {
+func (a answering) Send(context.Context, *sqlx.DB, []string, []any) ([]database.Sent, error) {
 	return nil, a.err
 }
 

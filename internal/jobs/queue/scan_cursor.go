@@ -10,8 +10,13 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// prefetchTTL is how long prefetched candidates are worth trying.
-const prefetchTTL = 250 * time.Millisecond
+// prefetchTTL is how long prefetched candidates are worth trying, and a block belongs to
+// its process. It is several times of what the block is read for: a machine that is busy
+// with many processes lets each of them work by fits and starts.
+const prefetchTTL = 750 * time.Millisecond
+
+// emptyTTL is how long a queue that was found empty is left out.
+const emptyTTL = 250 * time.Millisecond
 
 // A rescan may cost one part in rescanShare of the time, and comes no more often
 // than every rescanInterval.
@@ -42,7 +47,7 @@ func (s *Store) arrivalsIn(queue string) uint64 {
 }
 
 // seenEmpty says that a look at a queue found nothing to claim less than
-// prefetchTTL ago, and that no job was enqueued since, as far as this process was
+// emptyTTL ago, and that no job was enqueued since, as far as this process was
 // told: claims from the queues behind it do without another look.
 func (s *Store) seenEmpty(queue string) bool {
 	look, ok := s.emptied[queue]
@@ -50,7 +55,7 @@ func (s *Store) seenEmpty(queue string) bool {
 		return false
 	}
 	age := s.tables.Options.Clock().Sub(look.at)
-	return age >= 0 && age <= prefetchTTL
+	return age >= 0 && age <= emptyTTL
 }
 
 func (s *Store) noteEmpty(queue string, look emptyLook) {

@@ -220,7 +220,7 @@ func (s *Store) onMySQL(ctx context.Context, x plainEnd) ([]int64, error) {
 	if err != nil {
 		return nil, s.unsent(err)
 	}
-	if taken > 0 && found[taken] > 0 {
+	if taken > 0 && found[taken].Rows > 0 {
 		x.next.wonAll()
 	}
 	return x.drop.ids, nil

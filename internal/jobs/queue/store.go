@@ -60,6 +60,7 @@ type scanCursor struct {
 	lowWater    tables.RowPosition // the fleet's cursor, when this process last saw it
 	newest      int64              // the highest number that was seen in the table
 	blockEnd    tables.RowPosition // of the block that fromHead is the rest of
+	crowded     time.Time          // of Options.Clock: when another process was faster with a block
 	exhausted   bool               // the last look above the mark found nothing more
 	exhaustedAt time.Time          // of Options.Clock
 	sightings   []cursorSighting   // of the mark, the oldest first: see undisturbed
@@ -176,7 +177,7 @@ type inDoubtClaim struct {
 
 // sender is what packets do.
 type sender interface {
-	Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]int64, error)
+	Send(ctx context.Context, db *sqlx.DB, statements []string, args []any) ([]database.Sent, error)
 }
 
 // claim is one call of Claim.
