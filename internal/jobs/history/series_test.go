@@ -150,3 +150,30 @@ func TestASeriesIsBounded(t *testing.T) {
 		}
 	}
 }
+
+// A run of a host whose clock stood in 1970 costs a statement or two, not one for each day
+// since then.
+func TestARunOfLongAgoCostsLittle(t *testing.T) {
+	for _, v := range variants() {
+		if v.Wall || v.Indexed || v.Layout == tables.Extended {
+			continue
+		}
+		t.Run(v.String(), func(t *testing.T) {
+			f := openFixture(t, v, v.Database(t))
+			f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`))
+			for _, c := range f.MustClaim(2) {
+				f.MustSettle(tablestest.End(c, jobs.Completed))
+			}
+			f.DB.MustExec("UPDATE cmsjobs_runs SET ended_at = 1000 + id WHERE job_id = (SELECT MIN(job_id) FROM " +
+				"(SELECT job_id FROM cmsjobs_runs) AS r)")
+			asked := f.Tables.Statements()
+			stats, err := f.Stats(bg)
+			if err != nil || stats.Completed != 2 {
+				t.Fatalf("%d completed, %v; want 2", stats.Completed, err)
+			}
+			if n := f.Tables.Statements() - asked; n > 40 {
+				t.Errorf("the history is counted by %d statements, want 40 at most", n)
+			}
+		})
+	}
+}

@@ -50,18 +50,18 @@ func (s *Store) bring(ctx context.Context, c *counted, table string,
 		from = max(from, last.Int64+flowWidth)
 	}
 	if from == 0 {
-		oldest, err := s.oldestRuns(ctx)
-		if err != nil {
+		if from, err = s.nextRun(ctx, 0, over); err != nil {
 			return 0, err
-		}
-		from = over
-		for _, at := range oldest {
-			from = min(from, at/flowWidth*flowWidth)
 		}
 	}
-	for ; from < over; from = min(from+flowStretch, over) {
+	for from < over {
 		if err := count(ctx, from, min(from+flowStretch, over)); err != nil {
 			return 0, err
+		}
+		if from = min(from+flowStretch, over); from < over { // years without a run cost one look, not one a day
+			if from, err = s.nextRun(ctx, from, over); err != nil {
+				return 0, err
+			}
 		}
 	}
 	c.until = max(from, over)
@@ -140,12 +140,24 @@ func (s *Store) wholeNumber() string {
 	return s.tables.Dialect.Choose(database.Variants{MySQL: "SIGNED", PostgreSQL: "BIGINT", SQLite: "BIGINT"})
 }
 
-// oldestRuns is when the oldest run that is left ended, by outcome, in Unix ms.
-func (s *Store) oldestRuns(ctx context.Context) (map[string]int64, error) {
+// nextRun is the half hour of the first run that ended at a time or later, in Unix ms; over
+// where there is none before it.
+func (s *Store) nextRun(ctx context.Context, from, over int64) (int64, error) {
+	oldest, err := s.oldestRuns(ctx, from)
+	next := over
+	for _, at := range oldest {
+		next = min(next, at/flowWidth*flowWidth)
+	}
+	return max(next, from), err
+}
+
+// oldestRuns is when the oldest run that is left ended, by outcome, at a time or later, in
+// Unix ms.
+func (s *Store) oldestRuns(ctx context.Context, from int64) (map[string]int64, error) {
 	indexScans := make([]string, len(outcomes))
 	for i, o := range outcomes {
 		indexScans[i] = fmt.Sprintf(
-			"SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s'", o, o)
+			"SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %d", o, o, from)
 	}
 	oldest := map[string]int64{}
 	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {

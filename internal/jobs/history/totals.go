@@ -21,7 +21,7 @@ func (s *Store) tallies(ctx context.Context) (map[string]tally, error) {
 	if err != nil {
 		return nil, err
 	}
-	oldest, err := s.oldestRuns(ctx)
+	oldest, err := s.oldestRuns(ctx, 0)
 	if err != nil || len(oldest) == 0 {
 		return nil, err
 	}
