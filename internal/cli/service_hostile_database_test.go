@@ -177,7 +177,7 @@ func TestAHostileDatabaseServerCostsLittle(t *testing.T) {
 	for name, say := range pours {
 		for _, engine := range []string{"mysql", "postgres"} {
 			t.Run(engine+"/"+name, func(t *testing.T) {
-				t.Parallel() // each has a server and a service of its own
+				t.Parallel() // each has its own server and service
 				address := hostileDatabase(t, engine == "postgres", say)
 				dsn := engine + "://u:p@" + address + "/cms"
 				if engine == "postgres" {
