@@ -20,6 +20,7 @@ import (
 // the field: in identifiers, comments and texts of Go, in SQL, templates,
 // settings, scripts and documents.
 func TestRetiredWords(t *testing.T) {
+	t.Parallel()
 	used := map[int]bool{}
 	waiting := map[string]int{}
 	for _, f := range wordFiles(t) {

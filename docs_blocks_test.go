@@ -128,6 +128,7 @@ func logTable(t *testing.T, rows []string) {
 // Every command that a sentence names is run: with its arguments, or, where the sentence names only the
 // command and it needs some, its help.
 func TestEveryNamedCommandIsRun(t *testing.T) {
+	t.Parallel()
 	s := newSandbox(t, "")
 	var ways, wrong []string
 	pages := documents(t)

@@ -16,6 +16,7 @@ import (
 // TestRecipes carries out recipes of docs/architecture.md on a copy of the
 // source, by the page's own blocks, and uses what comes out.
 func TestRecipes(t *testing.T) {
+	t.Parallel()
 	page, dir := read(t, "docs/architecture.md"), t.TempDir()
 	copySource(t, dir)
 	for heading, most := range map[string]int{
@@ -34,19 +35,19 @@ func TestRecipes(t *testing.T) {
 			t.Errorf("%s: it touches %s", heading, strings.Join(files, ", "))
 		}
 	}
-	goIn(t, dir, "test", "-vet=off", "-trimpath", "./internal/cli", "-update", "-run",
+	goIn(t, dir, "test", "-vet=off", "./internal/cli", "-update", "-run",
 		"^(TestPayloadsAreDocumented|TestPayloadTypesOfTheSDKAreDocumented|TestEveryFieldHasATextInEachLanguage)$")
-	goIn(t, dir, "test", "-vet=off", "-trimpath", ".", "-update", "-run",
+	goIn(t, dir, "test", "-vet=off", ".", "-update", "-run",
 		"^(TestSettingsAreDocumented|TestEveryTypeIsDocumented|TestWhoMayImportWhom|TestEveryPackageSaysWhatItIs)$")
-	goIn(t, dir, "test", "-vet=off", "-trimpath", "./config")
+	goIn(t, dir, "test", "-vet=off", "./config")
 	if err := os.WriteFile(filepath.Join(dir, "internal/web/recipe_test.go"), []byte(showsTheNewPage), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	goIn(t, dir, "test", "-vet=off", "-trimpath", "./internal/web", "-run",
+	goIn(t, dir, "test", "-vet=off", "./internal/web", "-run",
 		"^(TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights)$", "-update")
-	goIn(t, dir, "test", "-vet=off", "-trimpath", "./internal/web", "-run",
+	goIn(t, dir, "test", "-vet=off", "./internal/web", "-run",
 		"^(TestEveryTextIsThereInEachLanguage|TestNoTextIsUnused|TestTheNewPage)$")
-	goIn(t, dir, "build", "-trimpath", "-o", "cmsjobs", "./cmd/cmsjobs")
+	goIn(t, dir, "build", "-o", "cmsjobs", "./cmd/cmsjobs")
 
 	file := filepath.Join(dir, "cms.sqlite") // an empty file is an empty database
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
