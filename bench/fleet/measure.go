@@ -139,9 +139,12 @@ func (s *site) work(ctx context.Context, n, jobs int, command func() (*exec.Cmd,
 	return f, f.judge(ctx, s.db, begun, jobs)
 }
 
+// errLeft says that a measurement did not end.
+var errLeft = errors.New("jobs are left after three minutes")
+
 // drained waits until a table has no row.
 func drained(ctx context.Context, db *sqlx.DB, table string, every time.Duration) error {
-	deadline := time.Now().Add(10 * time.Minute)
+	deadline := time.Now().Add(3 * time.Minute)
 	for time.Now().Before(deadline) {
 		var left int
 		if err := db.GetContext(ctx, &left, "SELECT COUNT(*) FROM (SELECT 1 FROM "+table+
@@ -150,7 +153,7 @@ func drained(ctx context.Context, db *sqlx.DB, table string, every time.Duration
 		}
 		time.Sleep(every)
 	}
-	return errors.New("jobs are left after ten minutes")
+	return errLeft
 }
 
 // judge reads from the history what happened: each job once, when the last one

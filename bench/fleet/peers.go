@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -108,6 +109,10 @@ func (p *peer) best(ctx context.Context, s *servers.Server, n, jobs int) (figure
 	how := ""
 	for _, t := range p.tries {
 		f, err := p.work(ctx, s, n, jobs, t.args)
+		if errors.Is(err, errLeft) { // so many cannot be set up like this
+			say("%s: %d processes of %s, %s: %v", s.Name, n, p.name, t.name, err)
+			continue
+		}
 		if err != nil {
 			return best, "", fmt.Errorf("%d processes of %s, %s: %w", n, p.name, t.name, err)
 		}
@@ -162,6 +167,10 @@ func (o *options) besidePeers(ctx context.Context, r *results, s *servers.Server
 			f, how, err := p.best(ctx, s, n, 2*o.count(n))
 			if err != nil {
 				return err
+			}
+			if how == "" {
+				r.absent = append(r.absent, fmt.Sprintf("%d processes of %s: %v in each way to set it up", n, p.name, errLeft))
+				continue
 			}
 			r.add(s.Name, p.name, n, f)
 			r.settings = append(r.settings, chosen{p.name, n, how})
