@@ -26,6 +26,7 @@ type options struct {
 	queues    string // of each process, with commas
 	only      string // the server that is measured; "" is all
 	peers     bool
+	plain     bool // MySQL and MariaDB alone, without binary log and instrumentation on both
 	short     bool
 }
 
@@ -44,6 +45,8 @@ func main() {
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
 	flag.StringVar(&o.only, "only", "", "mariadb, mysql, postgresql or sqlite alone")
 	flag.BoolVar(&o.peers, "peers", true, "Laravel's workers, River and graphile-worker beside ours")
+	flag.BoolVar(&o.plain, "plain", false, "MySQL and MariaDB alone, both without binary log and instrumentation: what "+
+		"the servers themselves make of the same statements")
 	flag.StringVar(&child.dsn, "child", "", "be a worker on this database (the program starts itself so)")
 	flag.IntVar(&bare.rows, "loop", 0, "with -child: be the bare loop of so many rows a transaction")
 	flag.StringVar(&bare.server, "server", "", "with -loop: the server's name")
@@ -94,6 +97,9 @@ func (o *options) run(ctx context.Context, path string) error {
 	var r results
 	all := []server{{"mariadb", servers.MariaDB}, {"mysql", servers.LoggedMySQL},
 		{"postgresql", servers.CrowdedPostgreSQL}, {"sqlite", nil}}
+	if o.plain {
+		all = []server{{"mariadb", servers.PlainMariaDB}, {"mysql", servers.PlainMySQL}}
+	}
 	if o.only != "" && !slices.ContainsFunc(all, func(s server) bool { return s.name == o.only }) {
 		return fmt.Errorf("there is no server %q", o.only)
 	}
