@@ -10,6 +10,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	resyntax "regexp/syntax"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,22 +186,53 @@ func retiredInGo(t *testing.T, path string, source []byte) []foundWord {
 // tagKey is a name in a struct's tag, or a key in JSON that stands in a text.
 var tagKey = regexp.MustCompile(`(?:json|koanf|db|query|form):"(\w+)|(\w+)":`)
 
-// anyRetired finds what the table may have something about: most lines hold nothing of it,
-// and it is long.
-var anyRetired = sync.OnceValue(func() *regexp.Regexp {
-	forms := make([]string, len(retiredTable))
-	for i, r := range retiredTable {
-		forms[i] = r.inText.String()
+// mayHold says that a text in lower case may hold the word: it has one of the word's
+// stems. A regular expression for each line takes minutes under the race detector.
+func (w retiredWord) mayHold(lower string) bool {
+	return w.stems == nil || slices.ContainsFunc(w.stems, func(stem string) bool { return strings.Contains(lower, stem) })
+}
+
+// stemsOf lists texts of which every match has one; nil where none is long enough to tell.
+func stemsOf(re *resyntax.Regexp) (stems []string) {
+	switch re.Op {
+	case resyntax.OpLiteral:
+		if len(re.Rune) >= 2 {
+			return []string{strings.ToLower(string(re.Rune))}
+		}
+	case resyntax.OpCapture, resyntax.OpPlus:
+		return stemsOf(re.Sub[0])
+	case resyntax.OpConcat:
+		for _, part := range re.Sub {
+			if found := stemsOf(part); shortest(found) > shortest(stems) {
+				stems = found
+			}
+		}
+	case resyntax.OpAlternate:
+		for _, part := range re.Sub {
+			found := stemsOf(part)
+			if found == nil {
+				return nil
+			}
+			stems = append(stems, found...)
+		}
 	}
-	return regexp.MustCompile(strings.Join(forms, "|"))
-})
+	return stems
+}
+
+func shortest(list []string) int {
+	if len(list) == 0 {
+		return 0
+	}
+	return len(slices.MinFunc(list, func(a, b string) int { return len(a) - len(b) }))
+}
 
 func inText(path string, line int, text string) []foundWord {
-	if !anyRetired().MatchString(text) {
-		return nil
-	}
+	lower := strings.ToLower(text)
 	var all []foundWord
 	for _, r := range retiredTable {
+		if !r.mayHold(lower) {
+			continue
+		}
 		for _, word := range r.inText.FindAllString(text, -1) {
 			all = append(all, foundWord{path, strings.ToLower(word), r.standard, strings.TrimSpace(text), line})
 		}
@@ -216,11 +249,9 @@ func inIdentifier(path string, line int, name string) []foundWord {
 	}
 	var all []foundWord
 	for _, word := range camelWords(name) {
-		if !anyRetired().MatchString(word) {
-			continue
-		}
+		lower := strings.ToLower(word)
 		for _, r := range retiredTable {
-			if r.inIdentifier != nil && r.inIdentifier.MatchString(word) {
+			if r.inIdentifier != nil && r.mayHold(lower) && r.inIdentifier.MatchString(word) {
 				all = append(all, foundWord{path, word, r.standard, name, line})
 			}
 		}
@@ -274,8 +305,12 @@ func notYetFolder(f foundWord) string {
 }
 
 func retire(forms, standard string) retiredWord {
+	parsed, err := resyntax.Parse(forms, resyntax.Perl)
+	if err != nil {
+		panic(err) // as MustCompile does
+	}
 	return retiredWord{
-		standard: standard, inText: regexp.MustCompile(`(?i)\b(?:` + forms + `)\b`),
+		standard: standard, stems: stemsOf(parsed), inText: regexp.MustCompile(`(?i)\b(?:` + forms + `)\b`),
 		inIdentifier: regexp.MustCompile(`^(?:` + forms + `)$`),
 	}
 }
@@ -289,5 +324,6 @@ func retireText(forms, standard string) retiredWord {
 
 type retiredWord struct {
 	standard             string
+	stems                []string // lower case: each match has one of them; nil: see stemsOf
 	inText, inIdentifier *regexp.Regexp
 }
