@@ -280,6 +280,9 @@ func (s *site) workOn(queue string) {
 	if err = errors.Join(append(each, err)...); err != nil {
 		s.t.Fatalf("settling: %v", err)
 	}
+	if s.server != nil {
+		s.server.ForgetAnswers()
+	}
 }
 
 func (s *site) due() (n int) {
