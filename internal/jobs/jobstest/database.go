@@ -2,9 +2,12 @@ package jobstest
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/go-sql-driver/mysql"
@@ -136,11 +139,42 @@ func administer(t testing.TB, driver, dsn, create, drop string) {
 func Migrated(t testing.TB, engine Engine) *Database {
 	t.Helper()
 	d := Open(t, engine)
+	if engine == SQLite { // it is not there before it is used
+		content, err := migratedSQLite()
+		if err == nil {
+			path, _, _ := strings.Cut(strings.TrimPrefix(d.DSN, "file:"), "?")
+			err = os.WriteFile(path, content, 0o600)
+		}
+		if err != nil {
+			t.Fatalf("making our tables on SQLite: %v", err)
+		}
+		return d
+	}
 	if err := migrations.Up(context.Background(), d.DB); err != nil {
 		t.Fatalf("making our tables on %s: %v", engine, err)
 	}
 	return d
 }
+
+// migratedSQLite is a file with our tables, made once: under the race detector that takes
+// longer than many a test.
+var migratedSQLite = sync.OnceValues(func() (content []byte, err error) {
+	dir, err := os.MkdirTemp("", "cmsjobs-sqlite-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "cms.sqlite")
+	db, err := sqlx.Open("sqlite", SQLiteDSN(path))
+	if err != nil {
+		return nil, err
+	}
+	err = migrations.Up(context.Background(), db)
+	if err = errors.Join(err, db.Close()); err != nil { // the last one to close brings the WAL into the file
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
 
 // Numbers is a table of the numbers 1 to n (at most a million) for a FROM, with the
 // one column seq, as every MySQL and MariaDB understands it.
