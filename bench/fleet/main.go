@@ -45,8 +45,8 @@ func main() {
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
 	flag.StringVar(&o.only, "only", "", "mariadb, mysql, postgresql or sqlite alone")
 	flag.BoolVar(&o.peers, "peers", true, "Laravel's workers, River and graphile-worker beside ours")
-	flag.BoolVar(&o.plain, "plain", false, "MySQL and MariaDB alone, both without binary log and instrumentation: what "+
-		"the servers themselves make of the same statements")
+	flag.BoolVar(&o.plain, "plain", false, "MySQL and MariaDB alone, both without binary log and instrumentation: "+
+		"what the servers themselves make of the same statements")
 	flag.StringVar(&child.dsn, "child", "", "be a worker on this database (the program starts itself so)")
 	flag.IntVar(&bare.rows, "loop", 0, "with -child: be the bare loop of so many rows a transaction")
 	flag.StringVar(&bare.server, "server", "", "with -loop: the server's name")

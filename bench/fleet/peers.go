@@ -169,7 +169,8 @@ func (o *options) besidePeers(ctx context.Context, r *results, s *servers.Server
 				return err
 			}
 			if how == "" {
-				r.absent = append(r.absent, fmt.Sprintf("%d processes of %s: %v in each way to set it up", n, p.name, errLeft))
+				r.absent = append(r.absent, fmt.Sprintf("%d processes of %s: %v in each way to set it up", n, p.name,
+					errLeft))
 				continue
 			}
 			r.add(s.Name, p.name, n, f)

@@ -100,10 +100,8 @@ func (o *ours) snapshot(ctx context.Context) (end func(), err error) {
 // by statements that each end well within the connection's time-out.
 func (o *ours) stage(ctx context.Context, s scene) error {
 	if o.standing.payload != s.payload || o.standing.delay != s.delay || o.standing.n > s.n {
-		for _, table := range []string{"jobs", "cmsjobs_cursors"} { // the new rows' numbers begin below the cursor
-			if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE "+table); err != nil {
-				return err
-			}
+		if err := o.empty(ctx); err != nil {
+			return err
 		}
 		o.standing = scene{}
 	}

@@ -131,16 +131,24 @@ func (b *bench) besideLaravel(ctx context.Context, o *ours, l *laravel) error {
 	return nil
 }
 
-// rest empties the queue, then drains n fresh jobs.
-func (o *ours) rest(ctx context.Context, n, slots, prefetch int) (cost, error) {
+// empty empties the queue. New rows' numbers begin below the cursor, so that goes, too.
+func (o *ours) empty(ctx context.Context) error {
 	empty := "TRUNCATE TABLE "
 	if o.server.Name == "SQLite" {
 		empty = "DELETE FROM "
 	}
-	for _, table := range []string{"jobs", "cmsjobs_cursors"} { // the new rows' numbers begin below the cursor
+	for _, table := range []string{"jobs", "cmsjobs_cursors"} {
 		if _, err := o.db.ExecContext(ctx, empty+table); err != nil {
-			return cost{}, err
+			return err
 		}
+	}
+	return nil
+}
+
+// rest empties the queue, then drains n fresh jobs.
+func (o *ours) rest(ctx context.Context, n, slots, prefetch int) (cost, error) {
+	if err := o.empty(ctx); err != nil {
+		return cost{}, err
 	}
 	var err error
 	if o.store, err = o.reopened(ctx); err != nil {
@@ -155,10 +163,8 @@ func (b *bench) pickUps(ctx context.Context, o *ours, l *laravel) error {
 		"the handler. Ours is woken by an enqueue through the API, CLI or client on the same host; Laravel sleeps 3 "+
 		"s between polls (its default). An INSERT by others: [see below](#other-programs-inserts).",
 		"who", "p50", "p99", "jobs")
-	for _, table := range []string{"jobs", "cmsjobs_cursors"} {
-		if _, err := o.db.ExecContext(ctx, "TRUNCATE TABLE "+table); err != nil {
-			return err
-		}
+	if err := o.empty(ctx); err != nil {
+		return err
 	}
 	mine, err := o.pickUp(ctx, 300)
 	if err != nil {

@@ -34,7 +34,7 @@ func TestEachApplicationGetsItsJobs(t *testing.T) {
 			if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 				t.Fatal(err)
 			}
-			file, _, _ := strings.Cut(strings.TrimPrefix(db.DSN, "file:"), "?")
+			file := jobstest.SQLiteFile(db.DSN)
 			dir := t.TempDir()
 			files[".env"] = "DB_CONNECTION=sqlite\nDB_DATABASE=" + file + "\nAPP_URL=https://x.example\nMAIL_MAILER=log\n" +
 				"MAIL_FROM_ADDRESS=me@x.example\n"

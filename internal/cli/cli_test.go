@@ -65,7 +65,7 @@ func newDatabase(t *testing.T, engine jobstest.Engine, layout tables.Layout) str
 		t.Fatal(err)
 	}
 	if engine == jobstest.SQLite {
-		path, _, _ := strings.Cut(strings.TrimPrefix(db.DSN, "file:"), "?")
+		path := jobstest.SQLiteFile(db.DSN)
 		return "--dsn=sqlite:" + path
 	}
 	return "--dsn=" + db.DSN

@@ -54,7 +54,7 @@ func newMixedSite(t *testing.T, engine jobstest.Engine) *mixedSite {
 	}
 	s.dsn = "--dsn=" + s.db.DSN
 	if engine == jobstest.SQLite {
-		path, _, _ := strings.Cut(strings.TrimPrefix(s.db.DSN, "file:"), "?")
+		path := jobstest.SQLiteFile(s.db.DSN)
 		s.dsn = "--dsn=sqlite:" + path
 	}
 	s.fill()

@@ -36,7 +36,7 @@ func TestAPlainLaravel(t *testing.T) {
 	} {
 		db.MustExec(statement)
 	}
-	file, _, _ := strings.Cut(strings.TrimPrefix(db.DSN, "file:"), "?")
+	file := jobstest.SQLiteFile(db.DSN)
 	dir := t.TempDir()
 	for name, text := range map[string]string{".env": "DB_CONNECTION=sqlite\nDB_DATABASE=" + file +
 		"\nAPP_URL=https://plain.example\n", "public/index.php": "", "storage/logs/x.log": ""} {

@@ -123,7 +123,7 @@ func (l *conditionsLab) openDatabase() {
 	l.t.Helper()
 	if l.engine == jobstest.SQLite {
 		l.db = jobstest.Open(l.t, jobstest.SQLite)
-		path, _, _ := strings.Cut(strings.TrimPrefix(l.db.DSN, "file:"), "?")
+		path := jobstest.SQLiteFile(l.db.DSN)
 		l.flag = "--dsn=sqlite:" + path
 	} else {
 		l.server = jobstest.OwnMySQL(l.t)

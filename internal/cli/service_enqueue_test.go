@@ -48,7 +48,7 @@ func startEnqueuing(t *testing.T, engine jobstest.Engine, layout tables.Layout) 
 	}
 	dsn := db.DSN
 	if engine == jobstest.SQLite {
-		path, _, _ := strings.Cut(strings.TrimPrefix(dsn, "file:"), "?")
+		path := jobstest.SQLiteFile(dsn)
 		dsn = "sqlite:" + path
 	}
 	config := fmt.Sprintf("queue: {worker: false}\nschedule: {enabled: false}\nsitemap: {dir: %q}\n", t.TempDir())

@@ -46,7 +46,7 @@ func worked(t *testing.T, db *jobstest.Database, why string) {
 // dsnOf is what --dsn takes.
 func dsnOf(db *jobstest.Database) string {
 	if db.Engine == jobstest.SQLite {
-		path, _, _ := strings.Cut(strings.TrimPrefix(db.DSN, "file:"), "?")
+		path := jobstest.SQLiteFile(db.DSN)
 		return "sqlite:" + path
 	}
 	return db.DSN

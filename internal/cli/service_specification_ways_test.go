@@ -63,7 +63,7 @@ func startSpecified(t *testing.T, engine jobstest.Engine, layout tables.Layout) 
 	}
 	dsn, site := db.DSN, siteFolder(t)
 	if engine == jobstest.SQLite {
-		path, _, _ := strings.Cut(strings.TrimPrefix(dsn, "file:"), "?")
+		path := jobstest.SQLiteFile(dsn)
 		dsn = "sqlite:" + path
 	}
 	x := &specified{db: db, layout: layout, service: startService(t, fmt.Sprintf(`queue: {poll_first: 20ms, poll: 100ms}

@@ -167,7 +167,7 @@ func TestTermEndsTheProcessWithinItsGraceWhateverAClientDoes(t *testing.T) {
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
-	s := newService(t, "", "--dsn", "sqlite:"+strings.TrimPrefix(strings.Split(db.DSN, "?")[0], "file:"))
+	s := newService(t, "", "--dsn", "sqlite:"+jobstest.SQLiteFile(db.DSN))
 	s.cmd.Args = append(s.cmd.Args, "--grace", "200ms")
 	s.start()
 	c, err := net.Dial("tcp", strings.TrimPrefix(s.url, "http://"))

@@ -42,9 +42,6 @@ type pressableAction struct {
 	Kind string
 }
 
-// pendingPage says that some of a page is being counted.
-const pendingPage = `!!document.querySelector("[hx-trigger='load delay:600ms']")`
-
 // outcome is what a page says after an action.
 const outcomeOfPage = `({
 	status: performance.getEntriesByType("navigation")[0].responseStatus,
@@ -170,7 +167,7 @@ func (w *walk) pressAll(page func() string) {
 		path := page()
 		w.open(path)
 		for range 50 { // what it shows is being counted still
-			if !eval[bool](w.browser, pendingPage) {
+			if !counting(eval[string](w.browser, `document.documentElement.outerHTML`)) {
 				break
 			}
 			w.open(path)

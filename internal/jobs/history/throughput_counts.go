@@ -157,7 +157,8 @@ func (s *Store) oldestRuns(ctx context.Context, from int64) (map[string]int64, e
 	indexScans := make([]string, len(outcomes))
 	for i, o := range outcomes {
 		indexScans[i] = fmt.Sprintf(
-			"SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %d", o, o, from)
+			"SELECT '%s' AS outcome, MIN(ended_at) AS at FROM cmsjobs_runs WHERE outcome = '%s' AND ended_at >= %d",
+			o, o, from)
 	}
 	oldest := map[string]int64{}
 	err := s.tables.Query(ctx, s.tables.OwnDB, func(r *sql.Rows) error {

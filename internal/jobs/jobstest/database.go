@@ -114,6 +114,12 @@ func SQLiteDSN(path string) string {
 			"&_pragma=foreign_keys(1)", path)
 }
 
+// SQLiteFile is the file that a data source name of SQLite names.
+func SQLiteFile(dsn string) string {
+	path, _, _ := strings.Cut(strings.TrimPrefix(dsn, "file:"), "?")
+	return path
+}
+
 func administer(t testing.TB, driver, dsn, create, drop string) {
 	t.Helper()
 	run := func(statement string) error {
@@ -142,8 +148,7 @@ func Migrated(t testing.TB, engine Engine) *Database {
 	if engine == SQLite { // it is not there before it is used
 		content, err := migratedSQLite()
 		if err == nil {
-			path, _, _ := strings.Cut(strings.TrimPrefix(d.DSN, "file:"), "?")
-			err = os.WriteFile(path, content, 0o600)
+			err = os.WriteFile(SQLiteFile(d.DSN), content, 0o600)
 		}
 		if err != nil {
 			t.Fatalf("making our tables on SQLite: %v", err)

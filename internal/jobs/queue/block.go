@@ -156,9 +156,17 @@ func (c *claim) readAndMove(ctx context.Context, l *scanCursor, take bool) (x pr
 	if !moved {
 		return x, more, false, nil
 	}
+	return x, more, true, c.hold(ctx, l, m, read.rows)
+}
+
+// blockSize is how many candidates a block has at most.
+func (c *claim) blockSize() int { return max(c.want(), min(c.want()+c.r.Soon, maxBlock)) }
+
+// hold notes that the cursor was moved past a block of this process.
+func (c *claim) hold(ctx context.Context, l *scanCursor, m cursorMove, rows []*tables.Candidate) error {
 	l.blockEnd = m.to
 	l.sight(m.to, c.s.tables.Options.Clock())
-	return x, more, true, c.noteMissing(ctx, l, m, read.rows)
+	return c.noteMissing(ctx, l, m, rows)
 }
 
 // readBlock reads where the cursor is, and candidates behind it up to the queue's last
@@ -166,7 +174,7 @@ func (c *claim) readAndMove(ctx context.Context, l *scanCursor, take bool) (x pr
 // the cursor was last seen, and nobody has moved it since, or there is nothing left.
 func (c *claim) readBlock(ctx context.Context, l *scanCursor, idle bool) (x prefetched, m cursorMove, more bool,
 	err error) {
-	size, at, done := max(c.want(), min(c.want()+c.r.Soon, maxBlock)), tables.Cursor{}, false
+	size, at, done := c.blockSize(), tables.Cursor{}, false
 	if idle && len(l.sightings) > 0 && c.s.tables.OwnDB == c.s.tables.DB {
 		if x, more, done, err = c.readBesideCursor(ctx, l, size, &at); err != nil {
 			return x, m, false, err

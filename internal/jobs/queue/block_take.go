@@ -163,11 +163,11 @@ const crowdedFor = 5 * time.Second
 // cursor is and moves it past the next rows, in one statement that no client can hold up.
 // ok says that there was a block.
 func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, ok bool, err error) {
-	s, now := c.s, c.s.tables.Options.Clock()
+	s := c.s
 	if l.headPage != 0 || s.tables.OrderedByTime() || !s.takesBlocks() || s.tables.Dialect.OneWriter {
 		return x, false, nil
 	}
-	size := max(c.want(), min(c.want()+c.r.Soon, maxBlock))
+	size := c.blockSize()
 	m, err := s.moveToNext(ctx, l, size)
 	switch {
 	case errors.Is(err, errRefused), database.Classify(err) == database.RetryTransaction:
@@ -191,9 +191,8 @@ func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, 
 		}
 		m.to = read
 	}
-	l.blockEnd, l.newest = m.to, max(l.newest, m.to.ID)
-	l.sight(m.to, now)
-	if err := c.noteMissing(ctx, l, m, x.rows); err != nil {
+	l.newest = max(l.newest, m.to.ID)
+	if err := c.hold(ctx, l, m, x.rows); err != nil {
 		return x, false, err
 	}
 	x, _, err = c.takeBlock(ctx, l, cursorMove{}, x)
@@ -204,16 +203,16 @@ func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, 
 // is. The move's ends are equal where there are none.
 func (s *Store) moveToNext(ctx context.Context, l *scanCursor, size int) (m cursorMove, err error) {
 	m.name = l.name
-	next := func(after string) string {
-		return "SELECT MAX(id) %s FROM (SELECT id FROM " + s.tables.Layout.Table().Name + s.tables.IndexHint() +
-			" WHERE queue = ?" + s.tables.Layout.Class(l.priority) + " AND id > " + after + " AND " +
-			s.tables.Layout.Waiting() + s.tables.OrderBy() + fmt.Sprintf(" LIMIT %d) AS block", size)
+	next := func(into, after string) string {
+		return "SELECT MAX(id) " + into + " FROM (SELECT id FROM " + s.tables.Layout.Table().Name +
+			s.tables.IndexHint() + " WHERE queue = ?" + s.tables.Layout.Class(l.priority) + " AND id > " + after +
+			" AND " + s.tables.Layout.Waiting() + s.tables.OrderBy() + fmt.Sprintf(" LIMIT %d) AS block", size)
 	}
 	if s.packets != nil {
 		s.tables.Asked.Add(1)
 		found, err := s.packets.Send(ctx, s.tables.DB, []string{"START TRANSACTION",
 			"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(id) WHERE name = ?",
-			"SET @cmsjobs_next = (" + fmt.Sprintf(next("LAST_INSERT_ID()"), "") + ")",
+			"SET @cmsjobs_next = (" + next("", "LAST_INSERT_ID()") + ")",
 			"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(COALESCE(@cmsjobs_next, id)) WHERE name = ?", "COMMIT"},
 			[]any{l.name, l.queue, l.name})
 		if err != nil {
@@ -224,13 +223,13 @@ func (s *Store) moveToNext(ctx context.Context, l *scanCursor, size int) (m curs
 	}
 	statement, args := "BEGIN NOT ATOMIC DECLARE last_block, next_block BIGINT; "+undoing+
 		"SELECT id INTO last_block FROM cmsjobs_cursors WHERE name = ? FOR UPDATE; "+
-		fmt.Sprintf(next("last_block"), "INTO next_block")+
+		next("INTO next_block", "last_block")+
 		"; IF next_block IS NULL THEN ROLLBACK; ELSE UPDATE cmsjobs_cursors SET id = next_block WHERE name = ?; "+
 		"COMMIT; END IF; SELECT COALESCE(last_block, 0), COALESCE(next_block, last_block, 0); END",
 		[]any{l.name, l.queue, l.name}
 	if s.compound == database.WritableCTE {
 		statement = "WITH here AS MATERIALIZED (SELECT id FROM cmsjobs_cursors WHERE name = ? FOR UPDATE), " +
-			"there AS MATERIALIZED (" + fmt.Sprintf(next("(SELECT id FROM here)"), "AS id") + "), " +
+			"there AS MATERIALIZED (" + next("AS id", "(SELECT id FROM here)") + "), " +
 			"moved AS (UPDATE cmsjobs_cursors SET id = there.id FROM there WHERE name = ? AND there.id IS NOT NULL " +
 			"RETURNING 1) " +
 			"SELECT here.id, COALESCE(there.id, here.id) FROM here, there, (SELECT COUNT(*) FROM moved) AS done"

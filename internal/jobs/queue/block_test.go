@@ -211,16 +211,11 @@ func TestAnUnusedBlockGoesBack(t *testing.T) {
 func TestABlockThatRanOutGoesBackAfterAnEnd(t *testing.T) {
 	stockTables(t, func(t *testing.T, f *fixture) {
 		receipts := f.MustEnqueue(numbered(4)...)
-		ask := askOne
-		ask.Soon = 3
-		held, err := f.Claim(bg, ask)
-		if err != nil || len(held) != 1 {
-			t.Fatal(held, err)
-		}
+		held := f.claimIn(f.Store, 1, 3, "default")
 		f.Clock.Lengths += time.Second
 		f.noRescan(f.Store)
 		if _, next, err := f.SettleAndClaim(bg, []jobs.Settlement{tablestest.End(held[0], jobs.Completed)},
-			ask); err != nil || len(next) != 0 {
+			askOne); err != nil || len(next) != 0 {
 			t.Fatalf("claimed %+v, %v of a block that ran out", next, err)
 		}
 		f.noRescan(f.Store)

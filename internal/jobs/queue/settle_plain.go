@@ -131,8 +131,7 @@ func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 		args = append(args, more...)
 	}
 	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.tables.MillisNow() +
-		"; DECLARE taken INT DEFAULT 0; " +
-		"DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; " +
+		"; DECLARE taken INT DEFAULT 0; " + undoing +
 		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + strings.Join(insertions, "; ") +
 		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " +
 		taking + "COMMIT; " +
