@@ -177,7 +177,7 @@ func (a *commandLine) describeJob(v ops.JobView) {
 		{"Status", statusOf(v)}, {"Attempts", v.AttemptText()}, {"Enqueued", display.Ago(v.EnqueuedAt, now)},
 		{"Due", display.Ago(v.RunAt, now)},
 		{"Started", display.Ago(v.StartedAt, now)}, {"Ended", display.Ago(v.EndedAt, now)}, {"Worker", workerOf(v)},
-		{"Result", display.Short(string(v.Result), 300)}, {"Payload", display.Short(string(v.Payload), 2000)},
+		{"Result", display.Short(string(v.Result), 300)}, {"Payload", payloadOf(v)},
 		{"Metadata", display.Short(string(v.Metadata), 300)}}
 	for _, p := range append(pairs, phpPairs(v.PHP)...) {
 		if p[1] != "" && p[1] != "–" && p[1] != "{}" {
@@ -190,6 +190,14 @@ func (a *commandLine) describeJob(v ops.JobView) {
 			fmt.Fprintln(a.out, "  "+display.Printable(line))
 		}
 	}
+}
+
+// payloadOf is what the job is to do, as far as the history keeps it.
+func payloadOf(v ops.JobView) string {
+	if v.PayloadOmitted {
+		return "not kept: it was confidential or too large"
+	}
+	return display.Short(string(v.Payload), 2000)
 }
 
 // workerOf is who runs or ran the job.

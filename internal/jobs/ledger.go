@@ -50,6 +50,9 @@ type Record struct {
 	Attempt     int // starts so far
 	MaxAttempts int
 	Payload     []byte // as it stands in the table
+	// PayloadOmitted says that the history did not keep what an ended job was to do, as it is
+	// confidential or too large: Payload says "{}" for it, and it cannot run again.
+	PayloadOmitted bool
 	Worker      string
 	Error       string // first line is the message
 	Result      json.RawMessage

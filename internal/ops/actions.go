@@ -133,6 +133,9 @@ func (a Actions) RunAgain(ctx context.Context, r jobs.Record) (id string, err er
 	case jobs.StatusProcessing:
 		return "", conflict("The job is running. Wait for its end, or cancel it first.")
 	}
+	if r.PayloadOmitted {
+		return "", conflict("The history does not keep the payload of this job: it cannot run again.")
+	}
 	known := func(name string) bool { _, known := a.Registry.Known(name); return known }
 	envelope, origin, err := jobs.Parse(r.Payload, known)
 	if origin != jobs.Ours {

@@ -1,11 +1,13 @@
 package ops_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,10 +21,9 @@ import (
 
 func registry() *jobs.Registry {
 	r := jobs.NewRegistry()
-	for _, name := range []string{"test.plain", "mail.send"} {
-		jobs.Handle(r, jobs.Kind[json.RawMessage]{Name: name}, func(context.Context, jobs.Job, json.RawMessage) error {
-			return nil
-		})
+	for _, name := range []string{"test.plain", "mail.send", "test.secret"} {
+		jobs.Handle(r, jobs.Kind[json.RawMessage]{Name: name, Policy: jobs.Policy{Confidential: name == "test.secret"}},
+			func(context.Context, jobs.Job, json.RawMessage) error { return nil })
 	}
 	return r
 }
@@ -56,7 +57,7 @@ func newShop(t *testing.T) *shop {
 // job puts a job into the queue and brings it into a status.
 func (s *shop) job(status jobs.Status, n jobs.Spec) jobs.Record {
 	s.t.Helper()
-	n.Type = "test.plain"
+	n.Type = cmp.Or(n.Type, "test.plain")
 	if len(n.Data) == 0 {
 		n.Data = json.RawMessage(`{}`)
 	}
@@ -210,6 +211,26 @@ func TestRunAgain(t *testing.T) {
 	if _, err := s.actions.RunAgain(t.Context(), jobs.Record{Status: jobs.StatusCompleted,
 		Payload: []byte("no JSON")}); !errors.Is(err, jobs.ErrConflict) {
 		t.Errorf("a job that cannot be read: %v", err)
+	}
+}
+
+// What the history does not keep of a payload is not taken for an empty one: such a
+// job would run again and do something else.
+func TestAPayloadThatIsNotKeptDoesNotRunAgain(t *testing.T) {
+	s := newShop(t)
+	large := json.RawMessage(`{"a":"` + strings.Repeat("x", 5000) + `"}`)
+	for name, n := range map[string]jobs.Spec{"a large one": {Data: large},
+		"a confidential one": {Type: "test.secret", Data: json.RawMessage(`{"a":1}`)}} {
+		r := s.job(jobs.StatusCompleted, n)
+		if id, err := s.actions.RunAgain(t.Context(), r); !errors.Is(err, jobs.ErrConflict) {
+			t.Errorf("%s runs again, as %q: %v", name, id, err)
+		}
+		if !r.PayloadOmitted || !(ops.Viewer{Registry: registry()}).Job(r).PayloadOmitted {
+			t.Errorf("%s is not said to be omitted", name)
+		}
+	}
+	if r := s.job(jobs.StatusCompleted, jobs.Spec{}); r.PayloadOmitted {
+		t.Error("an empty payload is said to be omitted")
 	}
 }
 

@@ -18,6 +18,8 @@ type JobView struct {
 	Type        string          `json:"type"`
 	Queue       string          `json:"queue"`
 	Payload     json.RawMessage `json:"payload"`
+	// PayloadOmitted: an ended job's payload was confidential or too large for the history.
+	PayloadOmitted bool `json:"payload_omitted,omitempty"`
 	Metadata    json.RawMessage `json:"metadata"`
 	Status      string          `json:"status"`
 	Detail      string          `json:"detail,omitempty"` // delayed, retrying, stalled, paused
@@ -49,7 +51,7 @@ func (v Viewer) Job(r jobs.Record) JobView {
 	}
 	view := JobView{
 		ID: IDOf(r), Number: r.ID, Type: r.Type, Queue: r.Queue, Payload: v.Payload(r.Type, payload),
-		Metadata: v.Payload(r.Type, envelope.Metadata),
+		Metadata: v.Payload(r.Type, envelope.Metadata), PayloadOmitted: r.PayloadOmitted,
 		Status:   string(r.Status), Detail: r.Detail, Foreign: r.Foreign, PHP: v.php(r), Priority: r.Priority,
 		Attempts:    r.Attempt,
 		MaxAttempts: r.MaxAttempts,

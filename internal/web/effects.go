@@ -30,6 +30,9 @@ func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
 	if err := s.mayRunKind(c, r.Type); err != nil {
 		return err
 	}
+	if r.PayloadOmitted {
+		return httpError(http.StatusConflict, "The history does not keep the payload of this job: it cannot run again.")
+	}
 	data, checked, err := rowPayload(s.cfg.Registry, r)
 	if err == nil && checked {
 		err = s.effects.MayRun(who(c), s.canonical(r.Type), data)

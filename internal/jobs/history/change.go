@@ -108,14 +108,11 @@ func (s *Store) cancelWaiting(ctx context.Context, rows []record) (n int, err er
 			}
 			ids = append(ids, r.ID)
 			kept, _, _ := jobs.Parse(r.Payload, s.known) // what cannot be read leaves nothing to keep
-			if s.tables.Confidential(r.Type) {
-				kept.Data = nil
-			}
 			gone = append(gone,
 				tables.Run{Job: jobs.Job{ID: r.ID, UUID: r.UUID, Type: tables.CutWord(r.Type), Queue: r.Queue,
 					Attempt: r.Attempt, EnqueuedAt: r.EnqueuedAt, Metadata: kept.Metadata},
 					Outcome: jobs.Cancelled.String(), Wait: now.Sub(r.RunAt), Error: "cancelled while it waited",
-					Data: kept.Data})
+					Data: kept.Data, Withheld: s.tables.Confidential(r.Type)})
 		}
 		if n = len(ids); n == 0 {
 			return errNothing

@@ -74,7 +74,7 @@ func (s *Store) queryEnded(ctx context.Context, where string, order string, limi
 func (s *Store) endedRecord(r storedRun) record {
 	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type,
 		Queue: r.Queue, Status: jobs.StatusCompleted, Foreign: r.foreign, Attempt: r.Attempt,
-		MaxAttempts: s.limitOf(r.Type, 0, 0), Payload: r.payload, Worker: r.Worker, Error: r.Error, Result: r.Result,
+		MaxAttempts: s.limitOf(r.Type, 0, 0), Payload: r.payload, PayloadOmitted: r.omitted, Worker: r.Worker, Error: r.Error, Result: r.Result,
 		EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
 		x.Status = jobs.StatusCancelled
@@ -85,6 +85,7 @@ func (s *Store) endedRecord(r storedRun) record {
 type storedRun struct {
 	jobs.RunRecord
 	payload []byte
+	omitted bool // the payload is not kept
 	foreign bool // PHP's own
 	created time.Time
 	due     time.Time
@@ -109,6 +110,7 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 		if x.foreign = metadata.String == phpjob.Mark; x.foreign {
 			metadata.String = ""
 		}
+		x.omitted = data.Valid && data.String == tables.Omitted
 		x.payload, x.created = keptPayload(x.Type, data.String, metadata.String), tables.UnixMilli(created)
 		runs = append(runs, x)
 		return nil
@@ -122,7 +124,7 @@ func (s *Store) queryRuns(ctx context.Context, where string, args []any, order s
 }
 
 // keptPayload is a payload with the data and metadata that the history kept of
-// it; nothing kept means that there was none, or too much.
+// it.
 func keptPayload(kind, data, metadata string) []byte {
 	if data == "" {
 		data = "{}"

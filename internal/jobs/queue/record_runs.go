@@ -56,7 +56,7 @@ func (s *Store) recordRuns(ctx context.Context, q tables.Tx, ends []pendingSettl
 			lines = append(lines,
 				s.tables.RowOf(&tables.Run{Job: job, Outcome: lead.Outcome, Worker: e.Worker,
 					Lease: tables.RandomPart(tables.TokenOf(duplicate)), Wait: e.Wait,
-					Error: tables.FirstLine(e.Error), Result: result}))
+					Error: tables.FirstLine(e.Error), Result: result, Withheld: true}))
 		}
 	}
 	return s.tables.InsertRunRows(ctx, q, lines)
@@ -67,8 +67,9 @@ func (s *Store) runOf(e pendingSettlement) tables.Run {
 	r := tables.Run{Job: e.Claimed.Job, Outcome: e.Outcome.String(), Worker: e.Worker,
 		Lease:    tables.RandomPart(tables.TokenOf(e.Claimed.Lease)),
 		Duration: e.Duration, Wait: e.Wait, Error: e.Error, Result: e.Result}
-	if e.gone() && (e.Outcome == jobs.Failed || !s.tables.Confidential(e.Claimed.Job.Type)) {
+	if e.gone() {
 		r.Data = e.Claimed.Job.Data
+		r.Withheld = e.Outcome != jobs.Failed && s.tables.Confidential(e.Claimed.Job.Type)
 	}
 	return r
 }

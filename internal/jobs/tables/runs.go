@@ -30,6 +30,9 @@ const maxResult = 256 << 10
 // maxMetadata is how large kept metadata may be; more is left out.
 const maxMetadata = 16 << 10
 
+// Omitted stands in the history for data that is not kept; no data at all is NULL.
+const Omitted = ""
+
 // Run is one line of the history.
 type Run struct {
 	Job            jobs.Job
@@ -40,6 +43,8 @@ type Run struct {
 	Error          string
 	Result         json.RawMessage
 	Data           json.RawMessage
+	// Withheld says that Data is not for the history: it keeps only that there was some.
+	Withheld bool
 }
 
 // RunRow is a Run as its columns hold it.
@@ -72,7 +77,11 @@ func (s *Tables) RowOf(r *Run) RunRow {
 	} else if text != "" {
 		l.texts[1] = &text
 	}
-	if len(r.Data) <= s.Options.KeepData && utf8.Valid(r.Data) && string(r.Data) != "{}" && len(r.Data) > 0 {
+	switch {
+	case r.Withheld, len(r.Data) > s.Options.KeepData, !utf8.Valid(r.Data):
+		omitted := Omitted
+		l.texts[2] = &omitted
+	case len(r.Data) > 0 && string(r.Data) != "{}":
 		text := string(r.Data)
 		l.texts[2] = &text
 	}

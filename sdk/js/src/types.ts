@@ -10,6 +10,8 @@ export interface Job<Payload = Record<string, unknown>> {
   type: string;
   queue: string;
   payload: Payload;
+  /** an ended job's payload was confidential or too large to be kept */
+  payload_omitted?: boolean;
   metadata: Record<string, unknown>;
   status: JobStatus;
   /** delayed, retrying, stalled or paused */

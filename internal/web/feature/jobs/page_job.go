@@ -102,7 +102,7 @@ func (h handlers) jobPage(req *web.Request) error {
 		}
 		v.AuditEntries = auditEntries.Items
 	}
-	if v.Known && !r.Foreign {
+	if v.Known && !r.Foreign && !r.PayloadOmitted {
 		v.Copies = copies(req.Scheme()+"://"+req.Request().Host+req.Base(), v.Job)
 	}
 	live := ""
@@ -263,6 +263,9 @@ func (h handlers) editPage(req *web.Request) error {
 func mayEdit(req *web.Request, r jobs.Record) error {
 	if !req.Known(r.Type) || r.Foreign {
 		return web.Refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", redact.Clip(r.Type, 80))
+	}
+	if r.PayloadOmitted {
+		return web.Refuse(http.StatusConflict, "The history does not keep the payload of this job: it cannot run again.")
 	}
 	err := req.MayEnqueue(r.Type, json.RawMessage("{}"))
 	if p := (*web.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusForbidden {

@@ -111,7 +111,7 @@ func (h handlers) equalBefore(req *web.Request, r jobs.Record) ([]ops.JobView, e
 // and jobs whose payload was not kept.
 func payloadOf(req *web.Request, r jobs.Record) []byte {
 	envelope, _, err := jobs.Parse(r.Payload, req.Known)
-	if err != nil || r.Foreign || len(envelope.Data) == 0 {
+	if err != nil || r.Foreign || r.PayloadOmitted || len(envelope.Data) == 0 {
 		return nil
 	}
 	var out bytes.Buffer
