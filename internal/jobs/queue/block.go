@@ -30,8 +30,8 @@ import (
 const undisturbedAge = prefetchTTL + 50*time.Millisecond
 
 // maxBlock bounds a block, unless the claim itself wants more: what a process has in
-// its block, jobs behind it overtake.
-const maxBlock = 64
+// its block, jobs behind it overtake. The pace bounds it first (ClaimRequest.Soon).
+const maxBlock = 256
 
 // sightingStep is the time between two notes of where the cursor is.
 const sightingStep = 50 * time.Millisecond
