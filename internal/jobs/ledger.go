@@ -53,15 +53,15 @@ type Record struct {
 	// PayloadOmitted says that the history did not keep what an ended job was to do, as it is
 	// confidential or too large: Payload says "{}" for it, and it cannot run again.
 	PayloadOmitted bool
-	Worker      string
-	Error       string // first line is the message
-	Result      json.RawMessage
-	Progress    *Progress
-	EnqueuedAt  time.Time
-	RunAt       time.Time
-	StartedAt   time.Time // zero while it waits
-	EndedAt     time.Time // zero until it ended
-	Duration    time.Duration
+	Worker         string
+	Error          string // first line is the message
+	Result         json.RawMessage
+	Progress       *Progress
+	EnqueuedAt     time.Time
+	RunAt          time.Time
+	StartedAt      time.Time // zero while it waits
+	EndedAt        time.Time // zero until it ended
+	Duration       time.Duration
 	// Of a running job of PHP's, where this service runs it: the number of the PHP process,
 	// and when the job's time-out is; zero where it has none.
 	Process  int

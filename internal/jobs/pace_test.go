@@ -33,3 +33,19 @@ func TestThePaceOfAWorker(t *testing.T) {
 		t.Errorf("%d jobs a second after 10 s with one, want 75", got)
 	}
 }
+
+// A process that comes back late reads nothing beside what it takes: it would run out.
+func TestWhatASlowProcessReadsAheadItTakesAtOnce(t *testing.T) {
+	for _, c := range []struct {
+		perSecond float64
+		limit     int
+		soon      int
+	}{{80, 64, 0}, {80, 1, 15}, {10_000, 64, 1936}, {5, 1, leastSoon - 1}} {
+		w := &Worker{c: Config{Now: time.Now}, inFlight: newHoldings(1)}
+		w.meanNanos.Store(int64(50 * time.Microsecond))
+		w.pace.perSecond = c.perSecond
+		if got := w.request(nil, c.limit, 0).Soon; got != c.soon {
+			t.Errorf("at %.0f jobs a second, %d beside the %d that are taken; want %d", c.perSecond, got, c.limit, c.soon)
+		}
+	}
+}

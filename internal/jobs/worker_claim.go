@@ -113,10 +113,12 @@ func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, wh
 func (w *Worker) request(queues []string, limit, held int) ClaimRequest {
 	waiting, running := w.inFlight.counts()
 	return ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: limit,
-		Ahead: limit - min(limit, max(w.slots()-waiting-running+held, 0)), Soon: w.soon(), Lease: w.c.Lease}
+		Ahead: limit - min(limit, max(w.slots()-waiting-running+held, 0)), Soon: max(w.soon()-limit, 0),
+		Lease: w.c.Lease}
 }
 
-// soonTime is for which time's jobs rows are read.
+// soonTime is for which time's jobs rows are read. A rest beside what a claim takes is
+// worth reading only within it: where the hands are full for longer, it would run out.
 const soonTime = 200 * time.Millisecond
 
 // leastSoon is how many are read at least, where runs are short: fewer would make a slow

@@ -159,10 +159,8 @@ func (c *claim) readAndMove(ctx context.Context, l *scanCursor, take bool) (x pr
 	return x, more, true, c.hold(ctx, l, m, read.rows)
 }
 
-// blockSize is how many candidates a block has at most. A rest beside what the claim
-// takes at once is for the claims of the next moment: where the hands are full for longer
-// than that, it would only run out.
-func (c *claim) blockSize() int { return max(c.want(), min(c.r.Soon, maxBlock)) }
+// blockSize is how many candidates a block has at most.
+func (c *claim) blockSize() int { return max(c.want(), min(c.want()+c.r.Soon, maxBlock)) }
 
 // hold notes that the cursor was moved past a block of this process.
 func (c *claim) hold(ctx context.Context, l *scanCursor, m cursorMove, rows []*tables.Candidate) error {
