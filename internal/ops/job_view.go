@@ -13,23 +13,23 @@ import (
 
 // JobView is a job. Secrets in it are masked.
 type JobView struct {
-	ID          string          `json:"id"`     // the UUID, or the number of a row without one
-	Number      int64           `json:"number"` // of the row, in the table where it lies
-	Type        string          `json:"type"`
-	Queue       string          `json:"queue"`
-	Payload     json.RawMessage `json:"payload"`
+	ID      string          `json:"id"`     // the UUID, or the number of a row without one
+	Number  int64           `json:"number"` // of the row, in the table where it lies
+	Type    string          `json:"type"`
+	Queue   string          `json:"queue"`
+	Payload json.RawMessage `json:"payload"`
 	// PayloadOmitted: an ended job's payload was confidential or too large for the history.
-	PayloadOmitted bool `json:"payload_omitted,omitempty"`
-	Metadata    json.RawMessage `json:"metadata"`
-	Status      string          `json:"status"`
-	Detail      string          `json:"detail,omitempty"` // delayed, retrying, stalled, paused
-	Foreign     bool            `json:"foreign"`          // PHP's own
-	PHP         *PHPView        `json:"php,omitempty"`    // of PHP's own
-	Priority    int             `json:"priority"`
-	Attempts    int             `json:"attempts"`     // starts so far
-	MaxAttempts int             `json:"max_attempts"` // starts allowed
-	Error       string          `json:"error,omitempty"`
-	Worker      string          `json:"worker,omitempty"`
+	PayloadOmitted bool            `json:"payload_omitted,omitempty"`
+	Metadata       json.RawMessage `json:"metadata"`
+	Status         string          `json:"status"`
+	Detail         string          `json:"detail,omitempty"` // delayed, retrying, stalled, paused
+	Foreign        bool            `json:"foreign"`          // PHP's own
+	PHP            *PHPView        `json:"php,omitempty"`    // of PHP's own
+	Priority       int             `json:"priority"`
+	Attempts       int             `json:"attempts"`     // starts so far
+	MaxAttempts    int             `json:"max_attempts"` // starts allowed
+	Error          string          `json:"error,omitempty"`
+	Worker         string          `json:"worker,omitempty"`
 	// Process is the number of the PHP process that runs it, Deadline its time-out there.
 	Process    int             `json:"process,omitempty"`
 	Deadline   time.Time       `json:"deadline,omitzero"`
@@ -52,7 +52,7 @@ func (v Viewer) Job(r jobs.Record) JobView {
 	view := JobView{
 		ID: IDOf(r), Number: r.ID, Type: r.Type, Queue: r.Queue, Payload: v.Payload(r.Type, payload),
 		Metadata: v.Payload(r.Type, envelope.Metadata), PayloadOmitted: r.PayloadOmitted,
-		Status:   string(r.Status), Detail: r.Detail, Foreign: r.Foreign, PHP: v.php(r), Priority: r.Priority,
+		Status: string(r.Status), Detail: r.Detail, Foreign: r.Foreign, PHP: v.php(r), Priority: r.Priority,
 		Attempts:    r.Attempt,
 		MaxAttempts: r.MaxAttempts,
 		Error:       v.Text(r.Error), Worker: r.Worker, Process: r.Process, Deadline: UTC(r.Deadline),

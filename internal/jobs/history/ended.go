@@ -75,7 +75,8 @@ func (s *Store) endedRecord(r storedRun) record {
 	x := record{key: r.ID, ended: r.EndedAt.UnixMilli(), Record: jobs.Record{ID: r.JobID, UUID: r.UUID, Type: r.Type,
 		Queue: r.Queue, Status: jobs.StatusCompleted, Foreign: r.foreign, Attempt: r.Attempt,
 		MaxAttempts: s.limitOf(r.Type, 0, 0), Payload: r.payload, PayloadOmitted: r.omitted, Worker: r.Worker,
-		Error: r.Error, Result: r.Result, EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt, RunAt: r.due, Duration: r.Duration}}
+		Error: r.Error, Result: r.Result, EnqueuedAt: r.created, StartedAt: r.StartedAt, EndedAt: r.EndedAt,
+		RunAt: r.due, Duration: r.Duration}}
 	if r.Outcome == jobs.Cancelled.String() {
 		x.Status = jobs.StatusCancelled
 	}
