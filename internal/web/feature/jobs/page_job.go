@@ -102,7 +102,7 @@ func (h handlers) jobPage(req *web.Request) error {
 		}
 		v.AuditEntries = auditEntries.Items
 	}
-	if v.Known && !r.Foreign && !r.PayloadOmitted {
+	if v.Known {
 		v.Copies = copies(req.Scheme()+"://"+req.Request().Host+req.Base(), v.Job)
 	}
 	live := ""
@@ -113,8 +113,12 @@ func (h handlers) jobPage(req *web.Request) error {
 }
 
 // copies writes a job as commands that enqueue one like it. Secrets in it are
-// masked: the reader puts their own there.
+// masked: the reader puts their own there. There are none of PHP's jobs, and of those
+// whose payload is not kept.
 func copies(base string, j ops.JobView) []copyText {
+	if j.Foreign || j.PayloadOmitted {
+		return nil
+	}
 	payload := string(j.Payload)
 	request, err := json.Marshal(map[string]json.RawMessage{"type": quoted(j.Type), "queue": quoted(j.Queue),
 		"payload": j.Payload})
@@ -265,7 +269,8 @@ func mayEdit(req *web.Request, r jobs.Record) error {
 		return web.Refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", redact.Clip(r.Type, 80))
 	}
 	if r.PayloadOmitted {
-		return web.Refuse(http.StatusConflict, "The history does not keep the payload of this job: it cannot run again.")
+		return web.Refuse(http.StatusConflict,
+			"The history does not keep the payload of this job: it cannot run again.")
 	}
 	err := req.MayEnqueue(r.Type, json.RawMessage("{}"))
 	if p := (*web.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusForbidden {
