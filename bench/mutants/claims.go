@@ -384,7 +384,7 @@ var guardsOfClaims = []guard{
 		promise: "P11",
 		name:    "a payload that the history does not keep is not taken for an empty one",
 		file:    "internal/jobs/tables/runs.go",
-		old:     "	case r.Withheld, len(r.Data) > s.Options.KeepData, !utf8.Valid(r.Data):",
+		old:     "	case r.Withheld, !s.keepsData(r.Data):",
 		without: "	case false:",
 		in:      "./internal/ops",
 		test:    "TestAPayloadThatIsNotKeptDoesNotRunAgain",

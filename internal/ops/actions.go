@@ -122,6 +122,14 @@ func (a Actions) Remove(ctx context.Context, r jobs.Record) error {
 	return conflict("The job has ended (%s); the history is kept until its time is over.", r.Status)
 }
 
+// PayloadKept refuses a job whose payload is not known any more.
+func PayloadKept(r jobs.Record) error {
+	if r.PayloadOmitted {
+		return conflict("The history does not keep the payload of this job: it cannot run again.")
+	}
+	return nil
+}
+
 // RunAgain gives a job another run and returns the id under which it has it: a
 // failed one is retried, a waiting one is due now, an ended one is enqueued again.
 func (a Actions) RunAgain(ctx context.Context, r jobs.Record) (id string, err error) {
@@ -133,8 +141,8 @@ func (a Actions) RunAgain(ctx context.Context, r jobs.Record) (id string, err er
 	case jobs.StatusProcessing:
 		return "", conflict("The job is running. Wait for its end, or cancel it first.")
 	}
-	if r.PayloadOmitted {
-		return "", conflict("The history does not keep the payload of this job: it cannot run again.")
+	if err := PayloadKept(r); err != nil {
+		return "", err
 	}
 	known := func(name string) bool { _, known := a.Registry.Known(name); return known }
 	envelope, origin, err := jobs.Parse(r.Payload, known)

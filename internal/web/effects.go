@@ -10,6 +10,7 @@ import (
 	"github.com/labstack/echo/v4"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/ops"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 	"github.com/cmsjobs/cmsjobs/internal/schema"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -30,8 +31,8 @@ func (s *Server) mayRunAgain(c echo.Context, r jobs.Record) error {
 	if err := s.mayRunKind(c, r.Type); err != nil {
 		return err
 	}
-	if r.PayloadOmitted {
-		return httpError(http.StatusConflict, "The history does not keep the payload of this job: it cannot run again.")
+	if err := ops.PayloadKept(r); err != nil {
+		return err
 	}
 	data, checked, err := rowPayload(s.cfg.Registry, r)
 	if err == nil && checked {

@@ -56,7 +56,11 @@ type RunRow struct {
 
 // Keeps says whether the history keeps data and metadata of a job whole.
 func (s *Tables) Keeps(data, metadata []byte) bool {
-	return len(data) <= s.Options.KeepData && utf8.Valid(data) && len(metadata) <= maxMetadata && utf8.Valid(metadata)
+	return s.keepsData(data) && len(metadata) <= maxMetadata && utf8.Valid(metadata)
+}
+
+func (s *Tables) keepsData(data []byte) bool {
+	return len(data) <= s.Options.KeepData && utf8.Valid(data)
 }
 
 func (s *Tables) RowOf(r *Run) RunRow {
@@ -78,7 +82,7 @@ func (s *Tables) RowOf(r *Run) RunRow {
 		l.texts[1] = &text
 	}
 	switch {
-	case r.Withheld, len(r.Data) > s.Options.KeepData, !utf8.Valid(r.Data):
+	case r.Withheld, !s.keepsData(r.Data):
 		omitted := Omitted
 		l.texts[2] = &omitted
 	case len(r.Data) > 0 && string(r.Data) != "{}":

@@ -268,9 +268,8 @@ func mayEdit(req *web.Request, r jobs.Record) error {
 	if !req.Known(r.Type) || r.Foreign {
 		return web.Refuse(http.StatusConflict, "A job of %s cannot be enqueued here.", redact.Clip(r.Type, 80))
 	}
-	if r.PayloadOmitted {
-		return web.Refuse(http.StatusConflict,
-			"The history does not keep the payload of this job: it cannot run again.")
+	if err := ops.PayloadKept(r); err != nil {
+		return err
 	}
 	err := req.MayEnqueue(r.Type, json.RawMessage("{}"))
 	if p := (*web.Problem)(nil); errors.As(err, &p) && p.Status == http.StatusForbidden {
