@@ -49,7 +49,7 @@ func backupHandler(registry *jobs.Registry, r *Services) error {
 		return nil
 	}
 	c := backup.Config{Site: r.Site, DB: r.OwnDB, Destinations: places, Version: r.Version, Breaker: r.Breakers,
-		Orders: r.Orders, Working: r.garbage.Press,
+		Orders: r.Orders, Working: r.collector.Press,
 		Scheduled: r.scheduledJob, Finished: r.backupFinished, Watched: r.backupsWatched, Now: r.Now, Logger: r.Log}
 	if c.Options, err = backupOptions(r.Config.Backup, r.Config.Database.JobsTable); err != nil {
 		return UsageError{Err: err}

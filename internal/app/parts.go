@@ -17,7 +17,6 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/cms"
 	"github.com/cmsjobs/cmsjobs/internal/handlers/analytics"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
-	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/systemd"
 	"github.com/cmsjobs/cmsjobs/internal/web"
 	"github.com/cmsjobs/cmsjobs/internal/web/access"
@@ -207,7 +206,7 @@ func Together(ctx context.Context, parts []part) error {
 // Work runs one worker until ctx ends. onAbort gets what ends it without its
 // grace period.
 func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort func())) error {
-	memory.Limit(int64(r.Config.Queue.Memory))
+	r.collector.Limit(int64(r.Config.Queue.Memory))
 	o, told := r.telling(ctx, o)
 	defer told()
 	w, call, closeIt, err := r.worker(o)

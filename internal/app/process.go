@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/display"
 	"github.com/cmsjobs/cmsjobs/internal/joblog"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
@@ -110,7 +111,9 @@ type Process struct {
 	Now     func() time.Time
 	// StderrIsTTY says that err is a terminal: progress may move, lines have colours.
 	StderrIsTTY bool
-	lines       lineWriter // the log's way to err
+	// Collector is Go's; nil: it is not this program's to set.
+	Collector *memory.Collector
+	lines     lineWriter // the log's way to err
 }
 
 // UsageError is the caller's mistake.

@@ -44,9 +44,10 @@ type Services struct {
 	Config       *config.Loaded
 	Log          *slog.Logger
 	Now          func() time.Time
-	DB           *sqlx.DB // the CMS's tables
-	looking      bool     // nothing is changed, not even a SQLite file's journal
-	OwnDB        *sqlx.DB // cmsjobs_* tables: usually the same
+	collector    *memory.Collector // the process's
+	DB           *sqlx.DB          // the CMS's tables
+	looking      bool              // nothing is changed, not even a SQLite file's journal
+	OwnDB        *sqlx.DB          // cmsjobs_* tables: usually the same
 	Site         *cms.Site
 	Registry     *jobs.Registry
 	Store        *queue.Store
@@ -76,7 +77,6 @@ type Services struct {
 	pools      php.Pools                 // of PHP processes; nil: none
 	poolsInfo  jobs.WorkerInfo           // the worker that they belong to
 	rang       atomic.Pointer[time.Time] // the scheduler's last ring
-	garbage    memory.Collector
 }
 
 // Shared is what the sites of one process have together: the slots of its jobs, its

@@ -18,6 +18,7 @@ import (
 
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
+	"github.com/cmsjobs/cmsjobs/internal/memory"
 )
 
 // The groups that the help lists.
@@ -149,7 +150,7 @@ func wrongArguments(c *cobra.Command, err error, given int) error {
 func Execute(self, version string, args []string) int {
 	a := &commandLine{
 		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now,
-			StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd()))},
+			StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd())), Collector: new(memory.Collector)},
 		out: os.Stdout, outIsTTY: term.IsTerminal(int(os.Stdout.Fd())), in: os.Stdin, environ: config.Environment(),
 	}
 	return a.run(args)

@@ -24,31 +24,36 @@ func Resident() int64 {
 	return int64(s[0].Value.Uint64() - s[1].Value.Uint64())
 }
 
-// Limit makes Go's collector work harder near the limit, so that the
-// soft stop above it is rare. The space left is for what Go does not count.
-func Limit(bytes int64) {
-	if bytes > 0 {
-		debug.SetMemoryLimit(bytes * 9 / 10)
-	}
-}
-
 // pressedPercent is the garbage that work with large pieces may leave, in percent
 // of what lives. A quarter of Go's usual keeps a process that makes or restores
 // a backup of any size below 100 MB, at 1.8 times the processor time
 // (82 MB and 4.9 s against 112 MB and 2.6 s for a table of 0.3 GB).
 const pressedPercent = 25
 
-// Collector makes Go's collector, which the whole process shares, work harder
-// while somebody asks for it. Its zero value is ready.
+// Collector is Go's collector, which the whole process shares: there is one, for all
+// sites together, or one site would take for usual what another asked for. Its zero
+// value is ready. A nil one leaves the collector alone: that of a program, as of tests,
+// in which this one's commands are not all that runs.
 type Collector struct {
 	mu    sync.Mutex
 	users int
 	usual int // GOGC, while users > 0
 }
 
-// Press begins, and what it returns ends, once. The last that ends sets the
+// Limit makes the collector work harder near the limit, so that the
+// soft stop above it is rare. The space left is for what Go does not count.
+func (s *Collector) Limit(bytes int64) {
+	if s != nil && bytes > 0 {
+		debug.SetMemoryLimit(bytes * 9 / 10)
+	}
+}
+
+// Press makes the collector work harder for a while. It begins, and what it returns ends, once. The last that ends sets the
 // collector back to what it was.
 func (s *Collector) Press() (done func()) {
+	if s == nil {
+		return func() {}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users++; s.users == 1 {

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"runtime/debug"
 	"runtime/metrics"
 	"testing"
 )
@@ -31,5 +32,34 @@ func TestTheCollectorIsSetBackByTheLast(t *testing.T) {
 	defer s.Press()()
 	if got := gcPercent(); got != pressedPercent {
 		t.Errorf("%d the next time", got)
+	}
+}
+
+// A command that a test runs in its own process once set the limit of a worker for all
+// tests after it: the collector then took half of the processor.
+func TestACollectorOfOthersIsLeftAlone(t *testing.T) {
+	limit, usual := debug.SetMemoryLimit(-1), gcPercent()
+	var s *Collector
+	s.Limit(64 << 20)
+	done := s.Press()
+	if got := debug.SetMemoryLimit(-1); got != limit {
+		t.Errorf("the limit is %d, was %d", got, limit)
+	}
+	if got := gcPercent(); got != usual {
+		t.Errorf("%d percent, was %d", got, usual)
+	}
+	done()
+}
+
+func TestTheLimitLeavesSpaceForWhatGoDoesNotCount(t *testing.T) {
+	usual := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(usual)
+	new(Collector).Limit(1 << 40)
+	if got := debug.SetMemoryLimit(-1); got != (1<<40)*9/10 {
+		t.Errorf("the limit is %d", got)
+	}
+	new(Collector).Limit(0) // none: what it was
+	if got := debug.SetMemoryLimit(-1); got != (1<<40)*9/10 {
+		t.Errorf("after none it is %d", got)
 	}
 }
