@@ -7,4 +7,8 @@
 // bare TIMESTAMP) for times, VARCHAR(191) for keys. Numbers are handed out in tens by
 // area: 10 queue, 20 schedule, 30 sitemap, 40 mail, 50 webhook, 60 backup, 70 analytics,
 // 80 access, 90 media.
+//
+// A statement of several lines stands between StatementBegin and StatementEnd. Without,
+// goose looks for its end at every line, each time in 4 MiB of memory: 600 MiB for a
+// fresh database under the race detector, whose sync.Pool forgets every fourth buffer.
 package migrations

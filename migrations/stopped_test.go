@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -57,6 +58,31 @@ func TestEachStatementForMySQLMayRunAgain(t *testing.T) {
 		for _, line := range statement.FindAllString(string(text), -1) {
 			if !again.MatchString(line) {
 				t.Errorf("%s: %q fails where it ran before", file, line)
+			}
+		}
+	}
+}
+
+// See doc.go: what is not marked takes 4 MiB a line.
+func TestStatementsOfSeveralLinesAreMarked(t *testing.T) {
+	files, err := filepath.Glob("*/*.sql")
+	if err != nil || len(files) < 30 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		marked := false
+		for line := range strings.Lines(string(text)) {
+			switch line = strings.TrimSpace(line); {
+			case line == "-- +goose StatementBegin":
+				marked = true
+			case line == "-- +goose StatementEnd":
+				marked = false
+			case !marked && line != "" && !strings.HasPrefix(line, "--") && !strings.HasSuffix(line, ";"):
+				t.Errorf("%s: %q needs StatementBegin and StatementEnd", file, line)
 			}
 		}
 	}

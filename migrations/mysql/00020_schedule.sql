@@ -1,5 +1,6 @@
 -- +goose Up
 -- One row a tick: who inserts it enqueues its job, in the same transaction.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_ticks (
   entry   VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   tick    BIGINT NOT NULL, -- Unix milliseconds of the moment that was due
@@ -10,8 +11,10 @@ CREATE TABLE IF NOT EXISTS cmsjobs_ticks (
   PRIMARY KEY (entry, tick),
   INDEX cmsjobs_ticks_at (at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- What people changed of the timetable.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_schedules (
   name       VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   cron       VARCHAR(191) NULL,
@@ -19,8 +22,10 @@ CREATE TABLE IF NOT EXISTS cmsjobs_schedules (
   data       MEDIUMTEXT NULL,
   changed_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Since when a schedule entry has its cron expression, and when a scheduler last had it. Times are Unix milliseconds by the database's clock.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_schedule_seen (
   entry    VARCHAR(100) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   cron     VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -29,9 +34,11 @@ CREATE TABLE IF NOT EXISTS cmsjobs_schedule_seen (
   last_at  BIGINT NOT NULL,
   PRIMARY KEY (entry, cron)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- One row for each piece of content whose publication lies ahead, and its
 -- pending job. due is Unix milliseconds.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_publications (
   model VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   entity VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -39,13 +46,16 @@ CREATE TABLE IF NOT EXISTS cmsjobs_publications (
   uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   PRIMARY KEY (model, entity)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Which instance watches the content: it holds the lease until then.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_watch (
   name VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   holder VARCHAR(64) NOT NULL,
   `until` BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE IF EXISTS cmsjobs_watch;

@@ -1,5 +1,6 @@
 -- +goose Up
 -- The ledger: one row for each recipient of each job. Times are Unix milliseconds.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_mail (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -23,8 +24,10 @@ CREATE TABLE IF NOT EXISTS cmsjobs_mail (
   INDEX cmsjobs_mail_created (created_at),
   INDEX cmsjobs_mail_message (message_id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Every attempt, one row a recipient.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_mail_attempts (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -40,16 +43,20 @@ CREATE TABLE IF NOT EXISTS cmsjobs_mail_attempts (
   INDEX cmsjobs_mail_attempts_job (job_uuid, id),
   INDEX cmsjobs_mail_attempts_created (created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- What was to be sent, kept only where the configuration says so.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_mail_payloads (
   job_uuid VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   payload MEDIUMTEXT NOT NULL,
   created_at BIGINT NOT NULL,
   INDEX cmsjobs_mail_payloads_created (created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Addresses that get no mail. expires_at 0 is never.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_mail_suppressions (
   recipient VARCHAR(254) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   reason VARCHAR(32) NOT NULL,
@@ -57,13 +64,16 @@ CREATE TABLE IF NOT EXISTS cmsjobs_mail_suppressions (
   created_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Rate limits: one row a bucket, its counts as JSON.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_mail_limits (
   bucket VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   counts VARCHAR(1000) NOT NULL,
   updated_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE IF EXISTS cmsjobs_mail_limits;

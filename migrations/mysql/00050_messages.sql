@@ -1,5 +1,6 @@
 -- +goose Up
 -- One row for each dependency that ever failed. Times are Unix milliseconds by the database's clock.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_breakers (
   dependency VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   state VARCHAR(16) NOT NULL,
@@ -10,8 +11,10 @@ CREATE TABLE IF NOT EXISTS cmsjobs_breakers (
   last_error VARCHAR(500) NOT NULL,
   changed_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Who wants to hear of what. Times are Unix milliseconds.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_webhooks (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   name VARCHAR(191) NOT NULL,
@@ -25,8 +28,10 @@ CREATE TABLE IF NOT EXISTS cmsjobs_webhooks (
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Every attempt to deliver.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_webhook_deliveries (
   id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   message_id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -44,8 +49,10 @@ CREATE TABLE IF NOT EXISTS cmsjobs_webhook_deliveries (
   INDEX cmsjobs_webhook_deliveries_subscription (subscription_id, id),
   INDEX cmsjobs_webhook_deliveries_created (created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- When administrators were last notified of a thing, and how often it happened since. Times are Unix milliseconds.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_notifications (
   topic VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   notified_at BIGINT NOT NULL,
@@ -55,6 +62,7 @@ CREATE TABLE IF NOT EXISTS cmsjobs_notifications (
   held_title VARCHAR(255) NOT NULL,
   held_message VARCHAR(1000) NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE IF EXISTS cmsjobs_notifications;

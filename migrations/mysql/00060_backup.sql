@@ -2,6 +2,7 @@
 -- One row a backup, made or tried. Times are Unix milliseconds. The archives' own
 -- manifest files stay the truth about what exists: this table knows what was tried, and
 -- what was verified.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_backups (
   id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   status VARCHAR(16) NOT NULL,
@@ -15,9 +16,11 @@ CREATE TABLE IF NOT EXISTS cmsjobs_backups (
   asked_by VARCHAR(191) NOT NULL DEFAULT '',
   INDEX cmsjobs_backups_started (started_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- One row each time a backup was read back. level says how far: bytes, parsed or
 -- restored.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_backup_verifications (
   id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   backup_id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -31,11 +34,13 @@ CREATE TABLE IF NOT EXISTS cmsjobs_backup_verifications (
   conclusive INT NOT NULL DEFAULT 1,
   INDEX cmsjobs_backup_verifications_backup (backup_id, finished_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Holds off a second backup, restore or prune while one runs, wherever in the
 -- fleet, and names the temporary databases that verifications use. Times are Unix
 -- milliseconds of the database's clock. A row is free when expires_at has passed;
 -- its holder renews it.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_backup_locks (
   name VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   holder VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -44,17 +49,21 @@ CREATE TABLE IF NOT EXISTS cmsjobs_backup_locks (
   started_at BIGINT NOT NULL,
   expires_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- The keys that sign manifest files. The private key never leaves this table:
 -- dumps hold the table without its rows.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_backup_keys (
   name VARCHAR(32) NOT NULL PRIMARY KEY,
   private_key VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   made_at BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- What the manifest files at the destinations say, so that a list need not read
 -- them all. A row is valid while size, modified and tag of the file are the same.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_backup_index (
   destination VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
   object_key VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -64,11 +73,13 @@ CREATE TABLE IF NOT EXISTS cmsjobs_backup_index (
   entry MEDIUMTEXT NOT NULL,
   PRIMARY KEY (destination, object_key)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- Restores of the site that have neither succeeded nor been rolled back: usually
 -- none. A row is written before the first change. phase is loading, ready, exchanged,
 -- published or undoing; detail says, as JSON, what was loaded beside the site and what
 -- follows.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_backup_restores (
   id VARCHAR(32) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL PRIMARY KEY,
   backup_id VARCHAR(191) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin NOT NULL,
@@ -77,6 +88,7 @@ CREATE TABLE IF NOT EXISTS cmsjobs_backup_restores (
   started_at BIGINT NOT NULL,
   detail MEDIUMTEXT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE IF EXISTS cmsjobs_backup_restores;

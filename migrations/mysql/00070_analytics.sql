@@ -2,6 +2,7 @@
 -- Raw page views and events. The key is the order in which a roll-up reads: a day's
 -- views, visitor by visitor, in the order of time. nonce tells views of one
 -- millisecond apart and makes an import repeatable.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_page_views (
   day      CHAR(10)     NOT NULL, -- the CMS's calendar day, 2006-01-02
   visitor  BINARY(16)   NOT NULL, -- salted hash, of one day only
@@ -22,10 +23,12 @@ CREATE TABLE IF NOT EXISTS cmsjobs_page_views (
   PRIMARY KEY (day, visitor, at, nonce),
   INDEX cmsjobs_page_views_nonce (day, nonce)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+-- +goose StatementEnd
 
 -- One row a day that has views. version grows with every batch of them, rolled
 -- is the version that the roll-up holds, goals a digest of the goals that it counted:
 -- a day is due while one of them differs.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_analytics_days (
   day       CHAR(10) NOT NULL PRIMARY KEY,
   version   BIGINT   NOT NULL,
@@ -34,7 +37,9 @@ CREATE TABLE IF NOT EXISTS cmsjobs_analytics_days (
   rolled_at BIGINT   NULL,
   bad_rows  BIGINT   NOT NULL DEFAULT 0
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_analytics_daily (
   site      VARCHAR(100) NOT NULL,
   day       CHAR(10)     NOT NULL,
@@ -52,7 +57,9 @@ CREATE TABLE IF NOT EXISTS cmsjobs_analytics_daily (
   timed BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (day, site, dimension, name)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_analytics_hourly (
   site     VARCHAR(100) NOT NULL,
   day      CHAR(10)     NOT NULL,
@@ -64,25 +71,31 @@ CREATE TABLE IF NOT EXISTS cmsjobs_analytics_hourly (
   time_ms  BIGINT       NOT NULL,
   PRIMARY KEY (day, site, hour)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+-- +goose StatementEnd
 
 -- Salts of visitor hashes; destroyed 48 hours after their day began.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_analytics_salts (
   day     CHAR(10)  NOT NULL PRIMARY KEY,
   salt    VARBINARY(32) NOT NULL,
   expires BIGINT    NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+-- +goose StatementEnd
 
 -- The counters of posts.views at the end of the last run, for the last resort.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_analytics_counters (
   entity VARCHAR(100) NOT NULL PRIMARY KEY,
   views  BIGINT NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+-- +goose StatementEnd
 
 -- An import finds the views that are stored by day and nonce, which is a digest
 -- of their content.
 
 -- How far a log was read, by a digest of its beginning (64 KiB), and a digest of
 -- the 64 KiB that follow the position. A log that is imported again is read from there.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_analytics_imports (
   id       CHAR(64) NOT NULL PRIMARY KEY,
   read_to  BIGINT   NOT NULL,
@@ -90,6 +103,7 @@ CREATE TABLE IF NOT EXISTS cmsjobs_analytics_imports (
   oldest   BIGINT   NOT NULL,
   read_at  BIGINT   NOT NULL
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_bin;
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE IF EXISTS cmsjobs_analytics_imports;

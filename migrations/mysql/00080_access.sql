@@ -2,6 +2,7 @@
 -- Who may use the web: tokens, sessions, counts of wrong sign-ins, keys of
 -- repeated requests, and the audit log of what people did. Times are Unix
 -- milliseconds. Secrets are stored as SHA-256 in hexadecimal only.
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_tokens (
   id         VARCHAR(32) NOT NULL PRIMARY KEY,
   name       VARCHAR(191) NOT NULL,
@@ -14,7 +15,9 @@ CREATE TABLE IF NOT EXISTS cmsjobs_tokens (
   used_at    BIGINT NOT NULL DEFAULT 0,
   revoked_at BIGINT NOT NULL DEFAULT 0
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_sessions (
   hash       CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   account    VARCHAR(191) NOT NULL,
@@ -26,7 +29,9 @@ CREATE TABLE IF NOT EXISTS cmsjobs_sessions (
   seen_at    BIGINT NOT NULL,
   INDEX cmsjobs_sessions_seen (seen_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_logins (
   subject  CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   failures INT NOT NULL,
@@ -39,7 +44,9 @@ CREATE TABLE IF NOT EXISTS cmsjobs_logins (
   INDEX cmsjobs_logins_class (class, since),
   INDEX cmsjobs_logins_expires (expires_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_idempotency (
   id         CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL PRIMARY KEY,
   body       CHAR(64) CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
@@ -48,7 +55,9 @@ CREATE TABLE IF NOT EXISTS cmsjobs_idempotency (
   created_at BIGINT NOT NULL,
   INDEX cmsjobs_idempotency_created (created_at)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE IF NOT EXISTS cmsjobs_audit (
   id      BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY,
   at      BIGINT NOT NULL,
@@ -62,6 +71,7 @@ CREATE TABLE IF NOT EXISTS cmsjobs_audit (
   INDEX cmsjobs_audit_at (at),
   INDEX cmsjobs_audit_target (target, id)
 ) ENGINE=InnoDB DEFAULT CHARSET=utf8mb4 COLLATE=utf8mb4_unicode_ci;
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE IF EXISTS cmsjobs_audit;

@@ -1,5 +1,6 @@
 -- +goose Up
 -- One row a tick: who inserts it enqueues its job, in the same transaction.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_ticks (
   entry   VARCHAR(100) NOT NULL,
   tick    BIGINT NOT NULL, -- Unix milliseconds of the moment that was due
@@ -9,9 +10,11 @@ CREATE TABLE cmsjobs_ticks (
   note    VARCHAR(255) NOT NULL,
   PRIMARY KEY (entry, tick)
 );
+-- +goose StatementEnd
 CREATE INDEX cmsjobs_ticks_at ON cmsjobs_ticks (at);
 
 -- What people changed of the timetable.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_schedules (
   name       VARCHAR(100) NOT NULL PRIMARY KEY,
   cron       VARCHAR(191) NULL,
@@ -19,8 +22,10 @@ CREATE TABLE cmsjobs_schedules (
   data       TEXT NULL,
   changed_at BIGINT NOT NULL
 );
+-- +goose StatementEnd
 
 -- Since when a schedule entry has its cron expression, and when a scheduler last had it. Times are Unix milliseconds by the database's clock.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_schedule_seen (
   entry    VARCHAR(100) NOT NULL,
   cron     VARCHAR(191) NOT NULL,
@@ -29,9 +34,11 @@ CREATE TABLE cmsjobs_schedule_seen (
   last_at  BIGINT NOT NULL,
   PRIMARY KEY (entry, cron)
 );
+-- +goose StatementEnd
 
 -- One row for each piece of content whose publication lies ahead, and its
 -- pending job. due is Unix milliseconds.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_publications (
   model VARCHAR(64) NOT NULL,
   entity VARCHAR(64) NOT NULL,
@@ -39,13 +46,16 @@ CREATE TABLE cmsjobs_publications (
   uuid VARCHAR(191) NOT NULL,
   PRIMARY KEY (model, entity)
 );
+-- +goose StatementEnd
 
 -- Which instance watches the content: it holds the lease until then.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_watch (
   name VARCHAR(64) NOT NULL PRIMARY KEY,
   holder VARCHAR(64) NOT NULL,
   until BIGINT NOT NULL
 );
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE cmsjobs_watch;

@@ -2,6 +2,7 @@
 -- Who may use the web: tokens, sessions, counts of wrong sign-ins, keys of
 -- repeated requests, and the audit log of what people did. Times are Unix
 -- milliseconds. Secrets are stored as SHA-256 in hexadecimal only.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_tokens (
   id         VARCHAR(32) NOT NULL PRIMARY KEY,
   name       VARCHAR(191) NOT NULL,
@@ -14,7 +15,9 @@ CREATE TABLE cmsjobs_tokens (
   used_at    BIGINT NOT NULL DEFAULT 0,
   revoked_at BIGINT NOT NULL DEFAULT 0
 );
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_sessions (
   hash       CHAR(64) NOT NULL PRIMARY KEY,
   account    VARCHAR(191) NOT NULL,
@@ -25,8 +28,10 @@ CREATE TABLE cmsjobs_sessions (
   created_at BIGINT NOT NULL,
   seen_at    BIGINT NOT NULL
 );
+-- +goose StatementEnd
 CREATE INDEX cmsjobs_sessions_seen ON cmsjobs_sessions (seen_at);
 
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_logins (
   subject  CHAR(64) NOT NULL PRIMARY KEY,
   failures INT NOT NULL,
@@ -37,7 +42,9 @@ CREATE TABLE cmsjobs_logins (
   address VARCHAR(64) NOT NULL DEFAULT '',
   expires_at BIGINT NOT NULL DEFAULT 0
 );
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_idempotency (
   id         CHAR(64) NOT NULL PRIMARY KEY,
   body       CHAR(64) NOT NULL,
@@ -45,8 +52,10 @@ CREATE TABLE cmsjobs_idempotency (
   answer     TEXT NULL,
   created_at BIGINT NOT NULL
 );
+-- +goose StatementEnd
 CREATE INDEX cmsjobs_idempotency_created ON cmsjobs_idempotency (created_at);
 
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_audit (
   id      BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
   at      BIGINT NOT NULL,
@@ -58,6 +67,7 @@ CREATE TABLE cmsjobs_audit (
   status  INT NOT NULL,
   detail  TEXT NOT NULL
 );
+-- +goose StatementEnd
 CREATE INDEX cmsjobs_audit_at ON cmsjobs_audit (at);
 CREATE INDEX cmsjobs_audit_target ON cmsjobs_audit (target, id);
 CREATE INDEX cmsjobs_logins_class ON cmsjobs_logins (class, since);

@@ -1,6 +1,7 @@
 -- +goose Up
 -- Types that the workers of other programs run. One that nobody announced for a
 -- month is removed. Times are Unix milliseconds.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_announced_types (
   type VARCHAR(100) NOT NULL PRIMARY KEY,
   title TEXT NOT NULL,
@@ -11,6 +12,7 @@ CREATE TABLE cmsjobs_announced_types (
   max_running INTEGER NOT NULL,
   announced_at INTEGER NOT NULL
 );
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE cmsjobs_announced_types;

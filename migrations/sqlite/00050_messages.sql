@@ -1,5 +1,6 @@
 -- +goose Up
 -- One row for each dependency that ever failed. Times are Unix milliseconds by the database's clock.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_breakers (
   dependency VARCHAR(191) NOT NULL PRIMARY KEY,
   state VARCHAR(16) NOT NULL,
@@ -10,8 +11,10 @@ CREATE TABLE cmsjobs_breakers (
   last_error VARCHAR(500) NOT NULL,
   changed_at BIGINT NOT NULL
 );
+-- +goose StatementEnd
 
 -- Who wants to hear of what. Times are Unix milliseconds.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_webhooks (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   name VARCHAR(191) NOT NULL,
@@ -25,8 +28,10 @@ CREATE TABLE cmsjobs_webhooks (
   created_at BIGINT NOT NULL,
   updated_at BIGINT NOT NULL
 );
+-- +goose StatementEnd
 
 -- Every attempt to deliver.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_webhook_deliveries (
   id INTEGER PRIMARY KEY AUTOINCREMENT,
   message_id VARCHAR(191) NOT NULL,
@@ -41,11 +46,13 @@ CREATE TABLE cmsjobs_webhook_deliveries (
   duration_ms BIGINT NOT NULL,
   created_at BIGINT NOT NULL
 );
+-- +goose StatementEnd
 CREATE INDEX cmsjobs_webhook_deliveries_message ON cmsjobs_webhook_deliveries (message_id, id);
 CREATE INDEX cmsjobs_webhook_deliveries_subscription ON cmsjobs_webhook_deliveries (subscription_id, id);
 CREATE INDEX cmsjobs_webhook_deliveries_created ON cmsjobs_webhook_deliveries (created_at);
 
 -- When administrators were last notified of a thing, and how often it happened since. Times are Unix milliseconds.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_notifications (
   topic VARCHAR(191) NOT NULL PRIMARY KEY,
   notified_at BIGINT NOT NULL,
@@ -55,6 +62,7 @@ CREATE TABLE cmsjobs_notifications (
   held_title VARCHAR(255) NOT NULL,
   held_message VARCHAR(1000) NOT NULL
 );
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE cmsjobs_notifications;

@@ -2,6 +2,7 @@
 -- Raw page views and events. The key is the order in which a roll-up reads: a day's
 -- views, visitor by visitor, in the order of time. nonce tells views of one
 -- millisecond apart and makes an import repeatable.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_page_views (
   day      CHAR(10)     NOT NULL, -- the CMS's calendar day, 2006-01-02
   visitor  BLOB   NOT NULL, -- salted hash, of one day only
@@ -21,10 +22,12 @@ CREATE TABLE cmsjobs_page_views (
   kind     VARCHAR(8)   NOT NULL, -- 'view', 'event', 'bot' or 'spam'
   PRIMARY KEY (day, visitor, at, nonce)
 ) WITHOUT ROWID;
+-- +goose StatementEnd
 
 -- One row a day that has views. version grows with every batch of them, rolled
 -- is the version that the roll-up holds, goals a digest of the goals that it counted:
 -- a day is due while one of them differs.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_analytics_days (
   day       CHAR(10) NOT NULL PRIMARY KEY,
   version   BIGINT   NOT NULL,
@@ -33,7 +36,9 @@ CREATE TABLE cmsjobs_analytics_days (
   rolled_at BIGINT   NULL,
   bad_rows  BIGINT   NOT NULL DEFAULT 0
 ) WITHOUT ROWID;
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_analytics_daily (
   site      VARCHAR(100) NOT NULL,
   day       CHAR(10)     NOT NULL,
@@ -51,7 +56,9 @@ CREATE TABLE cmsjobs_analytics_daily (
   timed BIGINT NOT NULL DEFAULT 0,
   PRIMARY KEY (day, site, dimension, name)
 ) WITHOUT ROWID;
+-- +goose StatementEnd
 
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_analytics_hourly (
   site     VARCHAR(100) NOT NULL,
   day      CHAR(10)     NOT NULL,
@@ -63,19 +70,24 @@ CREATE TABLE cmsjobs_analytics_hourly (
   time_ms  BIGINT       NOT NULL,
   PRIMARY KEY (day, site, hour)
 ) WITHOUT ROWID;
+-- +goose StatementEnd
 
 -- Salts of visitor hashes; destroyed 48 hours after their day began.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_analytics_salts (
   day     CHAR(10)  NOT NULL PRIMARY KEY,
   salt    BLOB NOT NULL,
   expires BIGINT    NOT NULL
 ) WITHOUT ROWID;
+-- +goose StatementEnd
 
 -- The counters of posts.views at the end of the last run, for the last resort.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_analytics_counters (
   entity VARCHAR(100) NOT NULL PRIMARY KEY,
   views  BIGINT NOT NULL
 ) WITHOUT ROWID;
+-- +goose StatementEnd
 
 -- An import finds the views that are stored by day and nonce, which is a digest
 -- of their content.
@@ -83,6 +95,7 @@ CREATE INDEX cmsjobs_page_views_nonce ON cmsjobs_page_views (day, nonce);
 
 -- How far a log was read, by a digest of its beginning (64 KiB), and a digest of
 -- the 64 KiB that follow the position. A log that is imported again is read from there.
+-- +goose StatementBegin
 CREATE TABLE cmsjobs_analytics_imports (
   id       CHAR(64) NOT NULL PRIMARY KEY,
   read_to  BIGINT   NOT NULL,
@@ -90,6 +103,7 @@ CREATE TABLE cmsjobs_analytics_imports (
   oldest   BIGINT   NOT NULL,
   read_at  BIGINT   NOT NULL
 );
+-- +goose StatementEnd
 
 -- +goose Down
 DROP TABLE cmsjobs_analytics_imports;
