@@ -36,6 +36,7 @@ func TestAnIdleServiceAsksLittle(t *testing.T) {
 		time.Sleep(5 * time.Millisecond)
 	}
 	const length = 30
+	const most = 2*length + 6 // what is asked every 10 or 20 s may lie in the length once more than it should
 	var asked int64
 	var looks int
 	for range 3 { // what follows a start is over at some time; a length of time is what is measured
@@ -50,11 +51,11 @@ func TestAnIdleServiceAsksLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Logf("%.2f statements a second, %d looks", float64(asked)/length, looks)
-		if asked <= 2*length && looks <= length/5+2 {
+		if asked <= most && looks <= length/5+2 {
 			break
 		}
 	}
-	if asked > 2*length || asked < 1 {
+	if asked > most || asked < 1 {
 		t.Errorf("an idle service asks %.1f statements a second", float64(asked)/length)
 	}
 	if looks > length/5+2 || looks < 1 {
