@@ -48,8 +48,8 @@ func (s *Collector) Limit(bytes int64) {
 	}
 }
 
-// Press makes the collector work harder for a while. It begins, and what it returns ends, once. The last that ends sets the
-// collector back to what it was.
+// Press makes the collector work harder for a while. It begins, and what it returns
+// ends, once. The last that ends sets the collector back to what it was.
 func (s *Collector) Press() (done func()) {
 	if s == nil {
 		return func() {}
