@@ -20,12 +20,27 @@ type message struct{ to, text string }
 
 func mailServer(t *testing.T) (inbox, int) {
 	t.Helper()
-	box := make(inbox, 10)
+	box := make(inbox, 1000)
 	server := &smtptest.Server{Data: func(m smtptest.Mail) error {
 		box <- message{strings.Join(m.To, " "), string(m.Data)}
 		return nil
 	}}
 	return box, server.Listen(t)
+}
+
+// mailTo is the first mail that came for somebody, "" where none did. The sample site
+// has mails of its own, which become due where the machine is slow.
+func (box inbox) mailTo(address string) string {
+	for {
+		select {
+		case got := <-box:
+			if got.to == address {
+				return got.text
+			}
+		default:
+			return ""
+		}
+	}
 }
 
 // goalsFile is a configuration with a goal.
@@ -106,18 +121,11 @@ func TestTheWeekArrivesByMail(t *testing.T) {
 	want(t, on("enqueue", "analytics.weekly", `{"week":"`+week+`"}`), 0)
 	want(t, on("work", "--stop-when-empty"), 0)
 	want(t, on("work", "--stop-when-empty"), 0)
-	select {
-	case got := <-box:
-		if got.to != "boss@demo.example" {
-			t.Errorf("it went to %s", got.to)
+	text := box.mailTo("boss@demo.example")
+	for _, must := range []string{"Subject: ", week, "91", "/the-pier", "Google"} {
+		if !strings.Contains(text, must) {
+			t.Errorf("%q is not in the mail:\n%.2000s\n%s", must, text, on("jobs", "list").out)
 		}
-		for _, must := range []string{"Subject: ", week, "91", "/the-pier", "Google"} {
-			if !strings.Contains(got.text, must) {
-				t.Errorf("%q is not in the mail:\n%.2000s", must, got.text)
-			}
-		}
-	default:
-		t.Fatal("no mail came: " + on("jobs", "list").out)
 	}
 	// Where it is not on, there is no such type and no such entry.
 	want(t, call(t, nil, "--cms", dir, "enqueue", "analytics.weekly"), exitUsage, "Known are")

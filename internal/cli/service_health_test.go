@@ -14,8 +14,8 @@ import (
 
 // systemd is the socket on which a unit says how it is.
 type systemd struct {
-	t *testing.T
-	*net.UnixConn
+	t    *testing.T
+	said chan string
 	path string
 }
 
@@ -27,22 +27,30 @@ func newSystemd(t *testing.T) *systemd {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	return &systemd{t, c, path}
+	s := &systemd{t, make(chan string, 10_000), path}
+	go func() { // at once, as systemd does: the kernel keeps ten words only
+		buffer := make([]byte, 1024)
+		for {
+			n, err := c.Read(buffer)
+			if err != nil {
+				return // closed
+			}
+			s.said <- strings.TrimSpace(string(buffer[:n]))
+		}
+	}()
+	return s
 }
 
 // hears waits for a word.
 func (s *systemd) hears(word string) {
 	s.t.Helper()
-	if err := s.SetReadDeadline(time.Now().Add(time.Minute)); err != nil {
-		s.t.Fatal(err)
-	}
-	buffer := make([]byte, 1024)
+	late := time.After(time.Minute)
 	for said := ""; said != word; {
-		n, err := s.Read(buffer)
-		if err != nil {
-			s.t.Fatalf("systemd does not hear %s: %v", word, err)
+		select {
+		case said = <-s.said:
+		case <-late:
+			s.t.Fatalf("systemd does not hear %s", word)
 		}
-		said = strings.TrimSpace(string(buffer[:n]))
 	}
 }
 
