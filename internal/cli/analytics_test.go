@@ -29,7 +29,7 @@ func mailServer(t *testing.T) (inbox, int) {
 }
 
 // mailTo is the first mail that came for somebody, "" where none did. The sample site
-// has mails of its own, which become due where the machine is slow.
+// sends mails, too, which become due where the machine is slow.
 func (box inbox) mailTo(address string) string {
 	for {
 		select {
