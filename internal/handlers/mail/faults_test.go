@@ -180,7 +180,7 @@ func scripted(t *testing.T, s *script) Config {
 	c := config(t, nil, jobstest.SQLite)
 	c.Transport = Transport{Driver: DriverSMTP, Host: "127.0.0.1", Port: s.port, FromAddress: "a@example.com",
 		TLS: TLSNone}
-	c.CommandTimeout, c.AnswerTimeout = 500*time.Millisecond, 500*time.Millisecond
+	c.CommandTimeout, c.AnswerTimeout = 30*time.Second, 30*time.Second // a slow machine is no fault
 	return c
 }
 
@@ -211,6 +211,9 @@ func dies(t *testing.T, step, fault string, reused, pipeline bool) {
 	s := newScript(t)
 	s.pipeline = pipeline
 	c := scripted(t, s)
+	if fault == "hang" {
+		c.CommandTimeout, c.AnswerTimeout = 2*time.Second, 2*time.Second
+	}
 	payload := map[string]any{"to": "x@example.net, y@example.net", "subject": "s", "body": "b"}
 	if step == "text" { // more than the two kernels' buffers hold: the dot is not on its way when the server dies
 		c.AttachmentRoots = []string{t.TempDir()}
