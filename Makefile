@@ -37,7 +37,7 @@ RACE := -race -gcflags='modernc.org/sqlite/lib=-race=false'
 
 test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, MySQL, PostgreSQL, Redis)
 	go vet $(PACKAGES)
-	go test $(RACE) -shuffle=on -timeout 75m -p $$(($$(nproc) + 2)) -parallel 6 $(PACKAGES) # tests often wait for a server
+	go test $(RACE) -shuffle=on -timeout 75m -p $$(($$(nproc) + 1)) -parallel 5 $(PACKAGES) # tests often wait for a server
 	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; go test -C $$m $(RACE) -shuffle=on -timeout 40m ./...; done
 
 mysql: ## install a real MySQL for the tests into the cache folder, without the system's package list

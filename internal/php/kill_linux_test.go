@@ -67,7 +67,8 @@ func (s *site) stopInAJob(pids []int) {
 	written := func() bool {
 		return slices.ContainsFunc(pids, func(pid int) bool { return unreadBy(s.t, pid) >= 1<<16 })
 	}
-	for range 10 {
+	for try := range 15 {
+		time.Sleep(time.Duration(try) * 100 * time.Millisecond) // on a slow machine it asks late for its next job
 		signal(syscall.SIGSTOP)
 		s.push("default", "big", "{}")
 		for late := time.Now().Add(5 * time.Second); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
