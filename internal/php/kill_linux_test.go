@@ -53,8 +53,10 @@ func unreadBy(t *testing.T, pid int) int {
 	return n
 }
 
-// stopInAJob stops processes so that one of them has a part of a job. One that was stopped
-// before it asked for a job gets none: then all go on, and are stopped in the next one.
+// stopInAJob stops processes so that one of them has a part of a job. The job is there at
+// once: enqueued by PHP after the stop, it would come when what they asked for is answered.
+// Stopped in the moment between two questions they get none: then all go on, and are
+// stopped again.
 func (s *site) stopInAJob(pids []int) {
 	s.t.Helper()
 	signal := func(what syscall.Signal) {
@@ -67,10 +69,10 @@ func (s *site) stopInAJob(pids []int) {
 	written := func() bool {
 		return slices.ContainsFunc(pids, func(pid int) bool { return unreadBy(s.t, pid) >= 1<<16 })
 	}
-	for try := range 15 {
-		time.Sleep(time.Duration(try) * 100 * time.Millisecond) // on a slow machine it asks late for its next job
+	for range 15 {
+		s.push("aside", "big", "{}")
 		signal(syscall.SIGSTOP)
-		s.push("default", "big", "{}")
+		s.db.MustExec("UPDATE jobs SET queue = 'default'")
 		for late := time.Now().Add(5 * time.Second); time.Now().Before(late); time.Sleep(10 * time.Millisecond) {
 			if written() {
 				return

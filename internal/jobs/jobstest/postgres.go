@@ -85,3 +85,13 @@ func awaitNobodyIn(dir string) {
 func PostgresDSN(port int, database string) string {
 	return fmt.Sprintf("postgres://postgres@127.0.0.1:%d/%s?sslmode=disable", port, database)
 }
+
+// SkipFirstDelete has PostgreSQL delete nothing, without an error, where a row of the
+// table is deleted for the first time.
+func SkipFirstDelete(t testing.TB, db *Database, table string) {
+	t.Helper()
+	db.MustExec("CREATE SEQUENCE deletes")
+	db.MustExec("CREATE FUNCTION skip_first() RETURNS trigger LANGUAGE plpgsql AS " +
+		"$$ BEGIN IF nextval('deletes') = 1 THEN RETURN NULL; END IF; RETURN OLD; END $$")
+	db.MustExec("CREATE TRIGGER skip_first BEFORE DELETE ON " + table + " FOR EACH ROW EXECUTE FUNCTION skip_first()")
+}

@@ -68,7 +68,8 @@ func (s *Store) settle(ctx context.Context, ends []numbered, results []error) er
 }
 
 // lost says that a lease is lost, unless it was this end that took it: its answer
-// may have been lost before.
+// may have been lost before. An end whose lease holds is written once more
+// (Renewals.Held says why it was not).
 func (s *Store) lost(ctx context.Context, e numbered, results []error) error {
 	var one int
 	written, err := s.QueryRow(ctx, s.OwnDB, []any{&one}, "SELECT 1 FROM cmsjobs_runs WHERE uuid = ? AND lease = ?",
@@ -76,10 +77,23 @@ func (s *Store) lost(ctx context.Context, e numbered, results []error) error {
 	if err != nil {
 		return fmt.Errorf("settling jobs of PHP: %w", err)
 	}
-	s.renewals.Forget(e.Job.Lease.ID)
 	if !written {
-		results[e.index] = jobs.ErrLeaseLost
+		held, err := s.renewals.Held(ctx, e.Job.Lease)
+		if err != nil {
+			return err
+		}
+		err = errShort
+		if held {
+			err = s.together(ctx, []numbered{e})
+		}
+		switch {
+		case errors.Is(err, errShort):
+			results[e.index] = jobs.ErrLeaseLost
+		case err != nil:
+			return err
+		}
 	}
+	s.renewals.Forget(e.Job.Lease.ID)
 	return nil
 }
 

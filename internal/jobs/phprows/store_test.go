@@ -132,6 +132,17 @@ func TestALostLeaseChangesNothing(t *testing.T) {
 }
 
 // The copy in failed_jobs is undone with its transaction, and not there twice.
+// A lease that holds is not called lost where the server deletes nothing once.
+func TestARowThatIsNotDeletedOnceIsDeletedThen(t *testing.T) {
+	f := newFixture(t, jobstest.PostgreSQL, false)
+	f.push("default", payload("Kept", ""))
+	jobstest.SkipFirstDelete(t, f.db, "jobs")
+	f.settle(php.End{Job: f.claim(1)[0], Outcome: php.Deleted})
+	if rows, runs := f.count("jobs"), f.count("cmsjobs_runs"); rows != 0 || runs != 1 {
+		t.Errorf("%d jobs, %d runs; want 0, 1", rows, runs)
+	}
+}
+
 func TestAFailedJobBesideALostLeaseIsCopiedOnce(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.push("default", payload("Failed", ""))

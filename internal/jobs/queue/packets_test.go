@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -175,6 +176,34 @@ func TestASettlementThatFailsHalfWayIsUndone(t *testing.T) {
 	})
 }
 
+// A server that deletes nothing and gives no error, as MariaDB in some moment of KILL QUERY:
+// a lease that holds is not called lost.
+func TestARowThatIsNotDeletedOnceIsDeletedThen(t *testing.T) {
+	for _, count := range []int{1, 2} {
+		t.Run(fmt.Sprint(count), func(t *testing.T) {
+			v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: tables.Stock}
+			f := openFixture(t, v, v.Database(t))
+			for i := range count {
+				f.MustEnqueue(tablestest.Job(fmt.Sprint(i)))
+			}
+			jobstest.SkipFirstDelete(t, f.DB, "jobs")
+			var ends []jobs.Settlement
+			for _, c := range f.MustClaim(count) {
+				ends = append(ends, tablestest.End(c, jobs.Completed))
+			}
+			for _, err := range f.MustSettle(ends...) {
+				if err != nil {
+					t.Error(err)
+				}
+			}
+			if rows, runs := f.CountRows("SELECT COUNT(*) FROM jobs"),
+				f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); rows != 0 || runs != count {
+				t.Errorf("%d jobs, %d runs; want 0, %d", rows, runs, count)
+			}
+		})
+	}
+}
+
 // A person ends the statement, or the connection, while the settlement waits for a
 // lock: its outcome is unclear, and written again it is there once.
 func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
@@ -189,7 +218,10 @@ func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 				tx := f.DB.MustBegin()
 				tx.MustExec("SELECT id FROM jobs FOR UPDATE")
 				ended := make(chan error, 1)
-				go func() { _, err := f.Settle(bg, []jobs.Settlement{e}); ended <- err }()
+				go func() {
+					results, err := f.Settle(bg, []jobs.Settlement{e})
+					ended <- errors.Join(append(results, err)...)
+				}()
 				var id int
 				for id == 0 {
 					if err := f.DB.Get(&id, "SELECT COALESCE(MAX(id), 0) FROM information_schema.processlist WHERE "+
@@ -198,11 +230,13 @@ func TestAKilledSettlementIsWrittenOnce(t *testing.T) {
 					}
 				}
 				f.DB.MustExec(fmt.Sprint(kill, " ", id))
-				if err := <-ended; database.Classify(err) != database.Unknown {
-					t.Errorf("%v is %v", err, database.Classify(err))
-				}
 				if err := tx.Rollback(); err != nil {
 					t.Fatal(err)
+				}
+				// MariaDB sometimes ends a DELETE so without an error: it is written once more then.
+				if err := <-ended; err != nil && database.Classify(err) != database.Unknown ||
+					err == nil && engine != jobstest.MariaDB {
+					t.Errorf("%v is %v", err, database.Classify(err))
 				}
 				if err := f.MustSettle(e)[0]; err != nil {
 					t.Error(err)

@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -76,11 +77,25 @@ func (s *Store) written(ctx context.Context, e pendingSettlement) (bool, error) 
 
 // lost notes that the end's lease does not hold any more: ErrLeaseLost, unless
 // this same end was written before. The process that settles it again may be
-// another than the one that got no answer.
+// another than the one that got no answer. An end whose lease does hold is written
+// once more (Renewals.Held says why it was not).
 func (s *Store) lost(ctx context.Context, e pendingSettlement, results []error) error {
 	written, err := s.written(ctx, e)
-	if err == nil && !written {
-		results[e.index] = jobs.ErrLeaseLost
+	if err != nil || written {
+		return err
 	}
-	return err
+	held, err := s.renewals.Held(ctx, e.Claimed.Lease)
+	if err != nil {
+		return err
+	}
+	if held {
+		err = s.tables.InTx(ctx, "settling jobs", func(t tables.Transaction) error {
+			return s.write(ctx, t, []pendingSettlement{e})
+		})
+		if !errors.Is(err, errShort) {
+			return err
+		}
+	}
+	results[e.index] = jobs.ErrLeaseLost
+	return nil
 }

@@ -66,6 +66,20 @@ func (r *Renewals) Renew(ctx context.Context, leases []jobs.Lease, length time.D
 	return renewed, nil
 }
 
+// Held asks whether a row still has its lease. MariaDB may answer a DELETE that somebody
+// ends by KILL QUERY with no rows and no error: that a lease is lost is said only of a
+// row that was looked at.
+func (r *Renewals) Held(ctx context.Context, l jobs.Lease) (bool, error) {
+	t, id := r.tables, int64(0)
+	cond, args := t.Layout.Guard(l, r.Tried(l.ID))
+	held, err := t.QueryRow(ctx, t.DB, []any{&id}, fmt.Sprintf("SELECT id FROM %s WHERE id = %d AND %s",
+		t.Layout.Table().Name, l.ID, cond), args...)
+	if err != nil {
+		return false, fmt.Errorf("asking whether a lease is lost: %w", err)
+	}
+	return held, nil
+}
+
 // Tried are the values that unanswered renewals of a row may have written.
 func (r *Renewals) Tried(id int64) []int64 {
 	r.mu.Lock()
