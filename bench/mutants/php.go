@@ -18,6 +18,15 @@ var guardsOfPHP = []guard{
 		only:    "mariadb/indexed=false",
 	},
 	{
+		promise: "P4",
+		name:    "a lease on a job of PHP's is called lost only where the row was looked at",
+		file:    "internal/jobs/phprows/settle.go",
+		old:     "		if held {",
+		without: "		if held && false {",
+		in:      rows,
+		test:    "TestARowThatIsNotDeletedOnceIsDeletedThen",
+	},
+	{
 		promise: "P1",
 		name:    "a failed job of PHP's is copied and deleted in one transaction",
 		file:    "internal/jobs/phprows/settle.go",

@@ -32,6 +32,15 @@ var guardsOfQueue = []guard{
 	},
 	{
 		promise: "P4",
+		name:    "a lease is called lost only where the row was looked at",
+		file:    "internal/jobs/queue/settle_in_doubt.go",
+		old:     "	if held {",
+		without: "	if held && false {",
+		in:      store,
+		test:    "TestARowThatIsNotDeletedOnceIsDeletedThen",
+	},
+	{
+		promise: "P4",
 		name:    "a wake-up is not taken for PHP's datagram",
 		file:    "internal/feed/knock.go",
 		old:     "} else if message == knockJobs {",
