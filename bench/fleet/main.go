@@ -25,8 +25,8 @@ type options struct {
 	rounds    int    // of the bare loop and ours beside it
 	queues    string // of each process, with commas
 	only      string // the server that is measured; "" is all
-	peers     bool
-	plain     bool // MySQL and MariaDB alone, without binary log and instrumentation on both
+	peers     string // "all", "none", or the one that is measured beside ours
+	plain     bool   // MySQL and MariaDB alone, without binary log and instrumentation on both
 	short     bool
 }
 
@@ -44,7 +44,7 @@ func main() {
 	flag.IntVar(&o.prefetch, "prefetch", 64, "queue.prefetch of each process")
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
 	flag.StringVar(&o.only, "only", "", "mariadb, mysql, postgresql or sqlite alone")
-	flag.BoolVar(&o.peers, "peers", true, "Laravel's workers, River and graphile-worker beside ours")
+	flag.StringVar(&o.peers, "peers", "all", "beside ours: all, none, or one of laravel, river and graphile-worker")
 	flag.BoolVar(&o.plain, "plain", false, "MySQL and MariaDB alone, both without binary log and instrumentation: "+
 		"what the servers themselves make of the same statements")
 	flag.StringVar(&child.dsn, "child", "", "be a worker on this database (the program starts itself so)")
@@ -83,6 +83,9 @@ func numbers(list string) (all []int) {
 	}
 	return all
 }
+
+// beside says whether a peer is measured.
+func (o *options) beside(name string) bool { return o.peers == "all" || o.peers == name }
 
 // count is how many jobs n processes get: more for many, who need longer until all
 // of them work, and no more than a measurement of some seconds takes.

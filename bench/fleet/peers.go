@@ -43,10 +43,17 @@ var riverTries = [][2]int{{1000, 1}, {2000, 2}, {1000, 20}}
 // graphileTries: jobs at once, and the size of the local queue.
 var graphileTries = [][2]int{{24, 25}, {24, 100}, {24, 500}}
 
-// newPeers installs River and graphile-worker in dir; absent says which cannot be.
-func newPeers(ctx context.Context, s *servers.Server, dir string) (peers []*peer, absent []string, err error) {
-	for _, make := range []func(context.Context, string) (*peer, error){newRiver, newGraphile} {
-		p, err := make(ctx, dir)
+// newPeers installs those of River and graphile-worker that are measured in dir; absent says which cannot be.
+func (o *options) newPeers(ctx context.Context, s *servers.Server, dir string) (peers []*peer, absent []string,
+	err error) {
+	for _, x := range []struct {
+		name    string
+		install func(context.Context, string) (*peer, error)
+	}{{"river", newRiver}, {"graphile-worker", newGraphile}} {
+		if !o.beside(x.name) {
+			continue
+		}
+		p, err := x.install(ctx, dir)
 		if err != nil {
 			absent = append(absent, err.Error())
 			continue
@@ -156,7 +163,7 @@ func (o *options) besidePeers(ctx context.Context, r *results, s *servers.Server
 		return err
 	}
 	defer os.RemoveAll(dir)
-	peers, absent, err := newPeers(ctx, s, dir)
+	peers, absent, err := o.newPeers(ctx, s, dir)
 	if err != nil {
 		return err
 	}

@@ -49,7 +49,7 @@ func (o *options) report(head string, r *results) string {
 	for _, server := range []string{"MariaDB", "MySQL", "PostgreSQL"} {
 		r.processes(&b, o, server)
 	}
-	if len(r.series) > 0 && o.peers {
+	if len(r.series) > 0 && o.peers != "none" {
 		fmt.Fprintf(&b, peersBest, tried(riverTries), tried(graphileTries))
 	}
 	r.beside(&b, o.rounds)

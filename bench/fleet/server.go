@@ -41,13 +41,13 @@ func (o *options) onServer(ctx context.Context, r *results, which server) error 
 			}
 			r.add(s.Name, how.String(), n, f)
 		}
-		if o.peers && s.Name != "PostgreSQL" {
+		if o.beside("laravel") && s.Name != "PostgreSQL" {
 			if err := o.besideLaravel(ctx, r, t, n); err != nil {
 				return fmt.Errorf("%d of Laravel's workers: %w", n, err)
 			}
 		}
 	}
-	if o.peers && s.Name == "PostgreSQL" {
+	if s.Name == "PostgreSQL" {
 		return o.besidePeers(ctx, r, s)
 	}
 	return nil

@@ -85,7 +85,7 @@ func TestAimsOfTheFleetAreMetOrMissed(t *testing.T) {
 
 // The report says what was not measured, and how the peers were set up.
 func TestTheReportSaysHowPeersWereSetUp(t *testing.T) {
-	o := &options{jobs: 100, processes: []int{1}, slots: []int{1}, prefetch: 16, short: true, peers: true}
+	o := &options{jobs: 100, processes: []int{1}, slots: []int{1}, prefetch: 16, short: true, peers: "all"}
 	r := filled("PostgreSQL", "River", 10, 30_000)
 	r.settings = append(r.settings, chosen{"River", 1, "MaxWorkers 1000"})
 	r.absent = []string{"graphile-worker is not installed here"}
