@@ -10,7 +10,7 @@ PACKAGES ?= . ./internal/web ./internal/cli ./internal/jobs ./internal/handlers/
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms cluster upgrade lighthouse screencast screenshots clean
+.PHONY: help build run demo test mysql grammar corpus matrix lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms cluster upgrade lighthouse screencast screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,9 +35,17 @@ sdk/js/node_modules: sdk/js/package-lock.json
 # sync.Map's, would hide from the detector who waits for whom.
 RACE := -race -gcflags='modernc.org/sqlite/lib=-race=false'
 
+# Five tests at once in a package, as tests often wait for a server. With CI=true, where a
+# loaded machine may be late for a test that counts seconds, a test that fails runs once more,
+# by itself, when all have ended: its first failure is printed, and it is named at the end.
+# A data race, a panic and more than five failures stand.
+FLAGS := $(RACE) -shuffle=on -timeout 75m -p $$(($$(nproc) + 1)) -parallel 5
+ONCE_MORE := go run gotest.tools/gotestsum@v1.13.0 --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race
+TESTS = $(if $(filter true,$(CI)),$(ONCE_MORE) --packages="$(PACKAGES)" -- $(FLAGS),go test $(FLAGS) $(PACKAGES))
+
 test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, MySQL, PostgreSQL, Redis)
 	go vet $(PACKAGES)
-	go test $(RACE) -shuffle=on -timeout 75m -p $$(($$(nproc) + 1)) -parallel 5 $(PACKAGES) # tests often wait for a server
+	$(TESTS)
 	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; go test -C $$m $(RACE) -shuffle=on -timeout 40m ./...; done
 
 mysql: ## install a real MySQL for the tests into the cache folder, without the system's package list
@@ -52,6 +60,9 @@ CORPUS := ./internal/jobs/... ./internal/feed/... ./internal/cms ./internal/hand
 corpus: ## record deploy/grammar/corpus.txt again: the tests' statements on MySQL (15 min)
 	@set -euo pipefail; dir=$$(mktemp -d); trap 'rm -rf "$$dir"' EXIT; \
 		CMSJOBS_TEST_MYSQL_LOGS=$$dir go test -count=1 -run '/mysql|MySQL' $(CORPUS); cd deploy/grammar && go run . $(KEEP) -record $$dir
+
+matrix: ## as root: the tests on a server of another version, without a container engine: SERVER=mysql-5.7 OPTIONS=… (internal/jobs/jobstest/versions.sh lists them)
+	internal/jobs/jobstest/matrix.sh $(SERVER) $(OPTIONS)
 
 lint: ## golangci-lint, by .golangci.yml
 	go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run $(PACKAGES)
