@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,27 @@ func TestYAMLFilesAreReadable(t *testing.T) {
 	}
 	if found < 7 {
 		t.Errorf("only %d YAML files were found", found)
+	}
+}
+
+// Each server of CI's matrix runs without a container engine, too (make matrix); MySQL 9.7 is
+// that of every run.
+func TestTheMatrixHasTheServersOfItsScript(t *testing.T) {
+	out, err := exec.Command("internal/jobs/jobstest/versions.sh").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(strings.Fields(string(out)), "mysql-9.7")
+	var got []string
+	for _, m := range regexp.MustCompile(`image: "[a-z]+:([0-9.]+)", env: ([A-Z]+)_`).FindAllStringSubmatch(
+		read(t, ".github/workflows/check.yml"), -1) {
+		name := map[string]string{"MYSQL": "mysql", "MARIADB": "mariadb", "POSTGRES": "postgresql"}[m[2]]
+		got = append(got, name+"-"+m[1])
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if got = slices.Compact(got); !slices.Equal(got, want) {
+		t.Errorf("the matrix has %v, the script %v", got, want)
 	}
 }
 

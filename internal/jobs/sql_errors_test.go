@@ -256,6 +256,10 @@ func TestTheQueuesOwnTablesAreNoJobsFault(t *testing.T) {
 			if engine == jobstest.SQLite && name == "right" {
 				continue
 			}
+			if engine == jobstest.MySQL && name == "column" { // 5.7 has no RENAME COLUMN
+				words = [2]string{"ALTER TABLE jobs CHANGE reserved_at away INT UNSIGNED NULL",
+					"ALTER TABLE jobs CHANGE away reserved_at INT UNSIGNED NULL"}
+			}
 			t.Run(fmt.Sprintf("%s/%s", engine, name), func(t *testing.T) {
 				s := newSite(t, engine)
 				db, ran := s.DB, make(chan struct{}, 1)

@@ -50,8 +50,12 @@ func testADeletedPostIsBroughtBack(t *testing.T, engine jobstest.Engine) {
 
 // postTables are those of the CMS's posts.
 func (s *site) postTables() {
+	rename := "ALTER TABLE posts RENAME COLUMN title TO name"
+	if s.Engine == jobstest.MySQL { // 5.7 has no RENAME COLUMN
+		rename = "ALTER TABLE posts CHANGE title name VARCHAR(100)"
+	}
 	for _, statement := range []string{
-		"ALTER TABLE posts RENAME COLUMN title TO name",
+		rename,
 		"CREATE TABLE slugs (id INT PRIMARY KEY, `key` VARCHAR(99), reference_id INT, reference_type VARCHAR(99))",
 		"CREATE TABLE post_tags (tag_id INT, post_id INT, CONSTRAINT tags_post FOREIGN KEY (post_id) REFERENCES " +
 			"posts (id))",

@@ -65,7 +65,12 @@ func Open(t testing.TB, engine Engine) *Database {
 	case MariaDB, MySQL:
 		port := Shared(t, engine).Port
 		d.Driver, d.DSN = "mysql", MySQLDSN(port, name)
-		administer(t, "mysql", MySQLDSN(port, ""), "CREATE DATABASE "+name, "DROP DATABASE "+name)
+		// As Laravel's sites are; MySQL 5.7 and MariaDB's containers would make it latin1.
+		set := " CHARACTER SET utf8mb4"
+		if engine == MariaDB {
+			set += " COLLATE utf8mb4_unicode_ci"
+		}
+		administer(t, "mysql", MySQLDSN(port, ""), "CREATE DATABASE "+name+set, "DROP DATABASE "+name)
 	case PostgreSQL:
 		port := Shared(t, engine).Port
 		d.Driver, d.DSN = "pgx", PostgresDSN(port, name)

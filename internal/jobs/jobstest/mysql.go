@@ -71,9 +71,14 @@ func NewMySQL(options ...string) (*Server, error) {
 	return s, nil
 }
 
-// MySQLProgram is the path of one of MySQL's own programs: mysqld, mysql, mysqldump.
+// MySQLProgram is the path of one of MySQL's own programs: mysqld, mysql, mysqldump. The
+// clients are those of CMSJOBS_TEST_MYSQL_CLIENT_DIR where it is set: for a server of 5.7,
+// whose passwords a client of 9 does not know.
 func MySQLProgram(name string) (string, error) {
 	dir := os.Getenv("CMSJOBS_TEST_MYSQL_DIR")
+	if clients := os.Getenv("CMSJOBS_TEST_MYSQL_CLIENT_DIR"); clients != "" && name != "mysqld" {
+		dir = clients
+	}
 	if dir == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {

@@ -75,6 +75,9 @@ func dumped(t testing.TB, db *jobstest.Database, o Options) (*files, Summary) {
 
 func load(t testing.TB, engine jobstest.Engine, name string) *jobstest.Database {
 	t.Helper()
+	if strings.Contains(name, "torture") {
+		jobstest.NeedTorture(t, engine)
+	}
 	sql, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
