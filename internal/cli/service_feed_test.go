@@ -127,9 +127,11 @@ func TestDoctorOnTheChangeFeed(t *testing.T) {
 		t.Run(string(engine), func(t *testing.T) {
 			dsn := newDatabase(t, engine, tables.Stock)
 			call(t, nil, dsn, "migrate", "up")
-			f := says(dsn)
-			if f.Status != doctor.OK || missing == "" &&
-				!strings.Contains(f.What, "within milliseconds by the file events") ||
+			f, present := says(dsn), "within milliseconds by the file events"
+			if engine != jobstest.SQLite && engine != jobstest.PostgreSQL && jobstest.WritesBinaryLog(t, engine) {
+				missing, present = "", "within milliseconds by the binary log" // CI's matrix has MySQL as it ships
+			}
+			if f.Status != doctor.OK || missing == "" && !strings.Contains(f.What, present) ||
 				missing != "" && (!strings.Contains(f.What, missing) || f.Fix == "") {
 				t.Errorf("%+v", f)
 			}

@@ -34,6 +34,21 @@ func NeedVersion(t testing.TB, engine Engine, major, minor int, why string) {
 	}
 }
 
+// WritesBinaryLog says whether the shared MariaDB or MySQL server has a binary log: those
+// that the tests start themselves have none, MySQL as it ships has.
+func WritesBinaryLog(t testing.TB, engine Engine) (on bool) {
+	t.Helper()
+	db, err := sql.Open("mysql", Shared(t, engine).MySQLDSN(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRow("SELECT @@log_bin").Scan(&on); err != nil {
+		t.Fatalf("asking %s for its binary log: %v", engine, err)
+	}
+	return on
+}
+
 // NeedTorture skips a test of the torture database on a server that does not know its types.
 func NeedTorture(t testing.TB, engine Engine) {
 	t.Helper()
