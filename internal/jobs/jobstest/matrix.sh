@@ -5,7 +5,7 @@
 #   matrix.sh SERVER [OPTION...]     matrix.sh mysql-8.4 --gtid-mode=ON --enforce-gtid-consistency=ON
 #
 # CMSJOBS_TEST_ACCOUNT names an account without rights on the server, which the tests make.
-# PACKAGES are the packages, PORT is where the server listens.
+# PACKAGES are the packages, RUN is which tests (go test -run), PORT is where the server listens.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
@@ -30,4 +30,4 @@ until (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do
   sleep 0.5
 done
 # shellcheck disable=SC2086 # packages are words
-env "$variable=$port" go test -count=1 -p $(($(nproc) + 1)) -timeout 60m -run "$pattern" $packages
+env "$variable=$port" go test -count=1 -p $(($(nproc) + 1)) -timeout 60m -run "${RUN:-$pattern}" $packages

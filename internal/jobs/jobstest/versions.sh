@@ -164,15 +164,16 @@ shift $(($# < 2 ? $# : 2))
 [ "$(id -u)" = 0 ] || die "it needs root, for chroot"
 read -r _ archive suites packages <<<"$line"
 root=${CMSJOBS_TEST_VERSIONS_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/cmsjobs-test/versions}/$name
+if [ -n "$only_clients" ] && [ -d "$root" ]; then echo "$root/client"; exit; fi
+mkdir -p "$(dirname "$root")"
+exec 9>"$root.lock"
+flock -n 9 || die "$name runs already, with its data in $root"
 if [ ! -d "$root" ]; then
   rm -rf "$root.new" "$root.new.apt"
   install "$root.new" "$archive" "$suites" "$packages"
   mv "$root.new" "$root"
 fi
-if [ -n "$only_clients" ]; then
-  echo "$root/client"
-  exit
-fi
+if [ -n "$only_clients" ]; then echo "$root/client"; exit; fi
 rm -rf "$root/data"
 mkdir "$root/data"
 chown 999:999 "$root/data"

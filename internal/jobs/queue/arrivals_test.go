@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -56,6 +57,7 @@ func TestArrivals(t *testing.T) {
 
 // A look above the newest row reads none of those that wait below it.
 func TestALookForArrivalsReadsNoOtherRow(t *testing.T) {
+	jobstest.AsRoot(t) // FLUSH STATUS is a right
 	for _, v := range variants() {
 		if v.Wall || v.Indexed || v.Layout != tables.Stock || !v.Engine.IsMySQL() {
 			continue

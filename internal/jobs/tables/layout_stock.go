@@ -60,11 +60,12 @@ func (t *stock) Release(due string, _ jobs.Settlement, uncount bool) (string, []
 }
 
 func (t *stock) Guard(l jobs.Lease, tried []int64) (string, []any) {
-	values := []string{t.Locked.FromUnix(l.ReservedAt)}
+	// Not IN: of several times made from numbers, MariaDB 11.8 compares a TIMESTAMP with the first alone.
+	same := t.Locked.Name + " = " + t.Locked.FromUnix(l.ReservedAt)
 	for _, until := range tried {
-		values = append(values, t.Locked.FromUnix(until))
+		same += " OR " + t.Locked.Name + " = " + t.Locked.FromUnix(until)
 	}
-	return fmt.Sprintf("attempts = %d AND %s IN (%s)", l.Attempt, t.Locked.Name, strings.Join(values, ", ")), nil
+	return fmt.Sprintf("attempts = %d AND (%s)", l.Attempt, same), nil
 }
 
 func (t *stock) Insert() string {
