@@ -40,7 +40,7 @@ RACE := -race -gcflags='modernc.org/sqlite/lib=-race=false'
 # by itself, when all have ended: its first failure is printed, and it is named at the end.
 # A data race, a panic and more than five failures stand.
 FLAGS := $(RACE) -shuffle=on -timeout 75m -p $$(($$(nproc) + 1)) -parallel 5
-ONCE_MORE := go run gotest.tools/gotestsum@v1.13.0 --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race
+ONCE_MORE := go run gotest.tools/gotestsum@v1.13.0 --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race --ignore-non-json-output-lines
 TESTS = $(if $(filter true,$(CI)),$(ONCE_MORE) --packages="$(PACKAGES)" -- $(FLAGS),go test $(FLAGS) $(PACKAGES))
 
 test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, MySQL, PostgreSQL, Redis)
