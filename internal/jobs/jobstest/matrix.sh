@@ -12,15 +12,16 @@ cd "$(dirname "$0")/../../.."
 if [ $# = 0 ]; then exec internal/jobs/jobstest/versions.sh; fi
 server=$1 port=${PORT:-23306}
 case $server in
-  mysql-*) variable=CMSJOBS_TEST_MYSQL_PORT pattern='/mysql|MySQL' ;;
+  mysql-*)
+    variable=CMSJOBS_TEST_MYSQL_PORT pattern='/mysql|MySQL'
+    CMSJOBS_TEST_MYSQL_CLIENT_DIR=$(internal/jobs/jobstest/versions.sh clients "$server")
+    export CMSJOBS_TEST_MYSQL_CLIENT_DIR
+    ;;
   mariadb-*) variable=CMSJOBS_TEST_MARIADB_PORT pattern='/mariadb|MariaDB' ;;
   *) variable=CMSJOBS_TEST_POSTGRES_PORT pattern='/postgres|PostgreSQL' ;;
 esac
 packages=${PACKAGES:-./internal/jobs ./internal/handlers/backup ./internal/cli ./internal/jobs/... ./internal/feed/... ./internal/cms
   ./internal/handlers/... ./internal/web/access ./cmd/...}
-case $server in
-  mysql-*) CMSJOBS_TEST_MYSQL_CLIENT_DIR=$(internal/jobs/jobstest/versions.sh clients "$server") && export CMSJOBS_TEST_MYSQL_CLIENT_DIR ;;
-esac
 log=$(mktemp)
 internal/jobs/jobstest/versions.sh "$server" "$port" "${@:2}" >"$log" 2>&1 &
 running=$!

@@ -125,10 +125,13 @@ serve() {
   while kill -0 "$server" 2>/dev/null; do wait "$server" || true; done
 }
 
+# accounts writes what makes root an account of every host, as in the servers of a container.
+accounts() { printf "CREATE USER root@'%%';\nGRANT ALL ON *.* TO root@'%%' WITH GRANT OPTION;\n" >"$root/tmp/accounts.sql"; }
+
 run_mysql() {
-  local accounts="CREATE USER root@'%'; GRANT ALL ON *.* TO root@'%' WITH GRANT OPTION;" own=()
+  local own=()
   [ "$name" = mysql-5.7 ] || own=(--mysqlx=OFF)
-  printf '%s\n' "${accounts//; /;$'\n'}" >"$root/tmp/accounts.sql"
+  accounts
   within mysqld --no-defaults --initialize-insecure --datadir=/data --init-file=/tmp/accounts.sql ||
     { cat "$root"/data/*.err >&2 2>/dev/null; die "$name could not make its data"; }
   serve mysqld --no-defaults --datadir=/data --tmpdir=/tmp --socket=/tmp/s.sock --pid-file=/tmp/pid --port="$port" \
@@ -137,7 +140,7 @@ run_mysql() {
 }
 
 run_mariadb() {
-  printf "CREATE USER root@'%%';\nGRANT ALL ON *.* TO root@'%%' WITH GRANT OPTION;\n" >"$root/tmp/accounts.sql"
+  accounts
   within mariadb-install-db --no-defaults --force --auth-root-authentication-method=normal --skip-test-db --datadir=/data \
     >/dev/null || die "$name could not make its data"
   serve mariadbd --no-defaults --datadir=/data --tmpdir=/tmp --socket=/tmp/s.sock --pid-file=/tmp/pid --port="$port" \

@@ -131,7 +131,6 @@ func TestALostLeaseChangesNothing(t *testing.T) {
 	})
 }
 
-// The copy in failed_jobs is undone with its transaction, and not there twice.
 // A lease that holds is not called lost where the server deletes nothing once.
 func TestARowThatIsNotDeletedOnceIsDeletedThen(t *testing.T) {
 	f := newFixture(t, jobstest.PostgreSQL, false)
@@ -143,6 +142,7 @@ func TestARowThatIsNotDeletedOnceIsDeletedThen(t *testing.T) {
 	}
 }
 
+// The copy in failed_jobs is undone with its transaction, and not there twice.
 func TestAFailedJobBesideALostLeaseIsCopiedOnce(t *testing.T) {
 	each(t, func(f *fixture) {
 		f.push("default", payload("Failed", ""))
