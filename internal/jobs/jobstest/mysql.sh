@@ -10,6 +10,7 @@
 # DIR then holds the starters mysqld, mysql and mysqldump. DEBIAN_MIRROR and
 # DEBIAN_SUITE override where the packages come from. Remove DIR to remove everything.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
 die() { echo "mysql.sh: $*" >&2; exit 1; }
 
@@ -23,32 +24,11 @@ mirror() {
   echo "${DEBIAN_MIRROR:-${found:-http://deb.debian.org/debian}}"
 }
 
-# download puts the packages into $1/archives, with its own apt state.
-download() {
-  local apt=$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+# sources prints from where the packages come, as apt reads it.
+sources() {
+  local keyring=/usr/share/keyrings/debian-archive-keyring.gpg
   [ -r "$keyring" ] || die "$keyring is missing; install the package debian-archive-keyring"
-  mkdir -p "$apt"/{lists,archives}/partial
-  : >"$apt/status"
-  echo "deb [signed-by=$keyring] $(mirror) ${DEBIAN_SUITE:-sid} main" >"$apt/sources.list"
-  # Read after the system's configuration, so that a proxy set there is used and a hook set there is not.
-  cat >"$apt/apt.conf" <<-END
-	#clear APT::Update::Pre-Invoke;
-	#clear APT::Update::Post-Invoke;
-	#clear APT::Update::Post-Invoke-Success;
-	Dir::Etc::SourceList "$apt/sources.list";
-	Dir::Etc::SourceParts "/dev/null";
-	Dir::Etc::Preferences "/dev/null";
-	Dir::Etc::PreferencesParts "/dev/null";
-	Dir::State "$apt";
-	Dir::State::Lists "$apt/lists";
-	Dir::State::Status "$apt/status";
-	Dir::Cache "$apt";
-	Dir::Log "$apt";
-	APT::Sandbox::User "";
-	Acquire::Languages "none";
-	END
-  apt-get -c "$apt/apt.conf" update -qq
-  (cd "$apt" && apt-get -c "$apt/apt.conf" install -y -qq --no-install-recommends --download-only mysql-server-core mysql-client-core >/dev/null)
+  echo "deb [signed-by=$keyring] $(mirror) ${DEBIAN_SUITE:-sid} main"
 }
 
 # starters writes one script a program, which runs it on the C library that came with it.
@@ -70,7 +50,9 @@ starters() {
 
 install() {
   local at=$1 deb as=()
-  download "$at/apt"
+  mkdir "$at/apt"
+  sources >"$at/apt/sources.list"
+  download "$at/apt" mysql-server-core mysql-client-core
   mkdir "$at/files"
   for deb in "$at"/apt/archives/*.deb; do
     case $deb in *perl*) ;; *) dpkg-deb -x "$deb" "$at/files" ;; esac # perl is for scripts that we do not run

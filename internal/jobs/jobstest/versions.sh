@@ -12,6 +12,7 @@
 # CMSJOBS_TEST_VERSIONS_DIR is where they are installed; default: cmsjobs-test/versions in
 # the user's cache folder.
 set -euo pipefail
+. "$(dirname "${BASH_SOURCE[0]}")/packages.sh"
 
 die() { echo "versions.sh: $*" >&2; exit 1; }
 
@@ -41,36 +42,14 @@ ubuntu_key() {
   echo "$at/keys/usr/share/keyrings/ubuntu-archive-keyring.gpg"
 }
 
-# download puts packages and what they need into $1/archives, with a separate apt state.
-download() {
-  local apt=$1 archive=$2 suites=$3 packages=$4 key=/usr/share/keyrings/debian-archive-keyring.gpg suite
-  mkdir -p "$apt"/{lists,archives}/partial
-  : >"$apt/status"
-  [ "$archive" != "$ubuntu" ] || key=$(ubuntu_key "$apt")
+# sources prints from where packages come, as apt reads it; $1 is a folder for Ubuntu's keys.
+sources() {
+  local key=/usr/share/keyrings/debian-archive-keyring.gpg parts=main suite
+  if [ "$2" = "$ubuntu" ]; then key=$(ubuntu_key "$1") parts='main universe'; fi
   [ -r "$key" ] || die "$key is missing; install the package debian-archive-keyring"
-  for suite in ${suites//,/ }; do
-    echo "deb [signed-by=$key] $archive $suite main universe"
-  done >"$apt/sources.list"
-  [ "$archive" = "$ubuntu" ] || sed -i 's/ universe$//' "$apt/sources.list"
-  cat >"$apt/apt.conf" <<-END
-	#clear APT::Update::Pre-Invoke;
-	#clear APT::Update::Post-Invoke;
-	#clear APT::Update::Post-Invoke-Success;
-	Dir::Etc::SourceList "$apt/sources.list";
-	Dir::Etc::SourceParts "/dev/null";
-	Dir::Etc::Preferences "/dev/null";
-	Dir::Etc::PreferencesParts "/dev/null";
-	Dir::State "$apt";
-	Dir::State::Lists "$apt/lists";
-	Dir::State::Status "$apt/status";
-	Dir::Cache "$apt";
-	Dir::Log "$apt";
-	APT::Sandbox::User "";
-	Acquire::Languages "none";
-	Acquire::Check-Valid-Until "false";
-	END
-  apt-get -c "$apt/apt.conf" update -qq
-  (cd "$apt" && apt-get -c "$apt/apt.conf" install -y -qq --no-install-recommends --download-only dash coreutils sed grep hostname tzdata ${packages//,/ } >/dev/null)
+  for suite in ${3//,/ }; do
+    echo "deb [signed-by=$key check-valid-until=no] $2 $suite $parts"
+  done
 }
 
 # clients writes scripts to $1/client that run MySQL's clients from outside of the folder.
@@ -92,11 +71,12 @@ clients() {
   done
 }
 
-# install makes the folder $1 with what the server needs to run in it.
+# install makes the folder $1 with what the server needs to run in it: archive, suites, packages.
 install() {
   local root=$1 deb dir
-  mkdir -p "$root"
-  download "$root.apt" "${@:2}"
+  mkdir -p "$root" "$root.apt"
+  sources "$root.apt" "$2" "$3" >"$root.apt/sources.list"
+  download "$root.apt" dash coreutils sed grep hostname tzdata ${4//,/ }
   for dir in bin sbin lib lib64; do mkdir -p "$root/usr/$dir"; ln -s "usr/$dir" "$root/$dir"; done
   for deb in "$root".apt/archives/*.deb; do
     dpkg-deb --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C "$root"
