@@ -13,6 +13,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/memory"
 )
 
 var noop = jobs.Kind[struct{}]{Name: "bench.noop", Queue: "default"}
@@ -49,6 +50,7 @@ func (w *worker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	new(memory.Collector).Relax() // as the service's workers do
 	fmt.Println("ready")
 	input := bufio.NewReader(os.Stdin)
 	if _, err := input.ReadString('\n'); err != nil {

@@ -9,8 +9,36 @@ import (
 	"time"
 )
 
+// caller calls the handlers of one slot, in a goroutine that is kept from run to run: a
+// new one for each would cost more than all else that a short run costs here.
+type caller struct {
+	calls    chan func() error
+	returned chan error
+}
+
+func newCaller() *caller {
+	c := &caller{make(chan func() error), make(chan error, 1)}
+	go func() {
+		for call := range c.calls {
+			c.returned <- call()
+		}
+	}()
+	return c
+}
+
+// leave ends the goroutine, as soon as the handler that it is in has returned.
+func (c *caller) leave() { close(c.calls) }
+
+// abandon leaves a handler that does not return to itself.
+func (c *caller) abandon() {
+	c.leave()
+	*c = *newCaller()
+}
+
 // execute is one slot: it runs one job after the other.
 func (w *Worker) execute(stop *stopPhases) {
+	handlers := newCaller()
+	defer handlers.leave()
 	for x := w.inFlight.next(); x != nil; x = w.inFlight.next() {
 		done, err := w.turn(stop)
 		if err != nil {
@@ -24,13 +52,16 @@ func (w *Worker) execute(stop *stopPhases) {
 			w.finishWithoutRun(x, Settlement{Outcome: Released, Unstarted: true, Error: fewerSlots})
 			continue
 		}
-		w.runOne(stop, x)
+		w.runOne(stop, x, handlers)
 		done()
 	}
 }
 
 // turn waits for a slot of the process. What was claimed ahead is released meanwhile.
 func (w *Worker) turn(stop *stopPhases) (done func(), err error) {
+	if w.c.Turn == nil {
+		return func() {}, nil
+	}
 	if w.c.Prefetch > 0 {
 		giveBack := time.AfterFunc(prefetchTime, w.giveBack)
 		defer giveBack.Stop()
@@ -39,7 +70,7 @@ func (w *Worker) turn(stop *stopPhases) (done func(), err error) {
 }
 
 // runOne runs a claimed job and passes its end to the settler.
-func (w *Worker) runOne(stop *stopPhases, x *inFlightJob) {
+func (w *Worker) runOne(stop *stopPhases, x *inFlightJob, handlers *caller) {
 	job := x.claimed.Job
 	entry, known := w.c.Registry.Lookup(job.Type)
 	switch {
@@ -68,7 +99,7 @@ func (w *Worker) runOne(stop *stopPhases, x *inFlightJob) {
 		notify(w.slotFreed)
 		return
 	}
-	err := w.handle(WithRun(ctx, run), cancel, stop, x, entry)
+	err := w.handle(WithRun(ctx, run), cancel, stop, x, entry, handlers)
 	cause := context.Cause(ctx)
 	if cause == nil && x.overdue(w.c.Now(), w.c.Lease) {
 		cause = ErrLeaseLost
@@ -90,14 +121,14 @@ func (o timeoutError) Unwrap() error { return ErrTimeout }
 // StopTimeout, or when a stop leaves it no more time, and the worker stops: nothing
 // in Go can end it.
 func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, stop *stopPhases, x *inFlightJob,
-	entry Entry) error {
+	entry Entry, handlers *caller) error {
 	job := x.claimed.Job
 	limit := entry.Policy.RunTimeout(job.Timeout)
 	ctx, done := context.WithTimeoutCause(ctx, limit, timeoutError(limit))
 	defer done()
 	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
-	returned := make(chan error, 1)
-	go func() { returned <- recoverPanic(leaseContext{ctx, alive}, entry, job) }()
+	handlers.calls <- func() error { return recoverPanic(leaseContext{ctx, alive}, entry, job) }
+	returned := handlers.returned
 	if ended, err := w.whileLeased(ctx, cancel, x, returned); ended {
 		return withCause(ctx, err)
 	}
@@ -114,7 +145,11 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	w.c.Logger.Error("handler ignores its cancellation; the worker finishes its other jobs and must be restarted",
 		"event", "worker.handler_stuck",
 		"type", job.Type, "id", job.ID, "uuid", job.UUID, "waited", waited)
-	return w.waitUnresponsive(ctx, stop, returned, waited)
+	err := w.waitUnresponsive(ctx, stop, returned, waited)
+	if errors.As(err, new(unresponsiveError)) {
+		handlers.abandon()
+	}
+	return err
 }
 
 // whileLeased waits until the handler has returned (ended) or its context has

@@ -96,9 +96,6 @@ func (c *Config) defaults() {
 	if c.Ended == nil {
 		c.Ended = func(Settlement) {}
 	}
-	if c.Turn == nil {
-		c.Turn = func(context.Context) (func(), error) { return func() {}, nil }
-	}
 	if c.Redact == nil {
 		c.Redact = func(text string) string { return text }
 	}

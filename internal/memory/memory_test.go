@@ -35,12 +35,35 @@ func TestTheCollectorIsSetBackByTheLast(t *testing.T) {
 	}
 }
 
+func TestAWorkerLeavesMoreGarbageUnlessGOGCSaysOtherwise(t *testing.T) {
+	usual := gcPercent()
+	defer debug.SetGCPercent(int(usual))
+	var s Collector
+	t.Setenv("GOGC", "50")
+	if s.Relax(); gcPercent() != usual {
+		t.Errorf("%d percent, although GOGC is set", gcPercent())
+	}
+	t.Setenv("GOGC", "")
+	done := s.Press()
+	if s.Relax(); gcPercent() != pressedPercent {
+		t.Errorf("%d percent beside large pieces", gcPercent())
+	}
+	if done(); gcPercent() != relaxedPercent {
+		t.Errorf("%d percent after them", gcPercent())
+	}
+	debug.SetGCPercent(int(usual))
+	if s.Relax(); gcPercent() != relaxedPercent {
+		t.Errorf("%d percent", gcPercent())
+	}
+}
+
 // A command that a test runs in its own process once set the limit of a worker for all
 // tests after it: the collector then took half of the processor.
 func TestACollectorOfOthersIsLeftAlone(t *testing.T) {
 	limit, usual := debug.SetMemoryLimit(-1), gcPercent()
 	var s *Collector
 	s.Limit(64 << 20)
+	s.Relax()
 	done := s.Press()
 	if got := debug.SetMemoryLimit(-1); got != limit {
 		t.Errorf("the limit is %d, was %d", got, limit)

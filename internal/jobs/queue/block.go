@@ -109,7 +109,7 @@ const blockTries = 8
 // them.
 func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
 	if c.s.tables.Options.Clock().Sub(l.crowded) < crowdedFor {
-		if x, ok, err := c.crowdedBlock(ctx, l); ok || err != nil {
+		if x, ok, err := c.crowdedBlock(ctx, l, true); ok || err != nil {
 			return x, true, err
 		}
 	}
@@ -122,13 +122,29 @@ func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, mor
 	if len(c.taken) > before {
 		return prefetched{}, true, nil // what was not claimed is another's
 	}
-	if x, ok, err := c.crowdedBlock(ctx, l); ok || err != nil {
+	if x, ok, err := c.crowdedBlock(ctx, l, true); ok || err != nil {
 		return x, true, err
 	}
 	for try := 2; try <= blockTries; try++ {
 		if x, more, moved, err = c.readAndMove(ctx, l, false); err != nil || moved {
 			break
 		}
+	}
+	return x, more, err
+}
+
+// blockAhead takes the next candidates for this process alone, and claims none of them.
+// Where another process is faster it has none.
+func (c *claim) blockAhead(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
+	if c.s.tables.Options.Clock().Sub(l.crowded) < crowdedFor {
+		if x, ok, err := c.crowdedBlock(ctx, l, false); ok || err != nil {
+			return x, true, err
+		}
+	}
+	x, more, moved, err := c.readAndMove(ctx, l, false)
+	if err == nil && !moved {
+		l.crowded = c.s.tables.Options.Clock()
+		return prefetched{}, true, nil
 	}
 	return x, more, err
 }
@@ -235,6 +251,12 @@ func (c *claim) firstOurs(l *scanCursor, rows []*tables.Candidate, size int) int
 		}
 	}
 	return len(rows)
+}
+
+// anyOurs says that rows are not all of other programs: where none could be claimed,
+// another process was faster, and a larger page would be as much in vain.
+func (c *claim) anyOurs(l *scanCursor, rows []*tables.Candidate) bool {
+	return slices.ContainsFunc(rows, func(x *tables.Candidate) bool { return c.s.tables.Claimable(l.queue, x) })
 }
 
 // positionOf is a row's place in the order of claims.

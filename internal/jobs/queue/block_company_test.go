@@ -3,7 +3,6 @@ package queue
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -251,77 +250,4 @@ func unusedCursor(t *testing.T, f *fixture) {
 		run(1)
 		prune(1)
 	}
-}
-
-// Where another process is faster with a block, the next ones are taken by one statement,
-// which is never in vain: the blocks follow one another, and no row is in two.
-func TestACrowdedCursorIsMovedByOneStatement(t *testing.T) {
-	stockTables(t, func(t *testing.T, f *fixture) {
-		if f.Variant.Engine == jobstest.SQLite {
-			t.Skip("it has one writer, who reads and moves alone")
-		}
-		receipts := f.MustEnqueue(numbered(40)...)
-		other, theirs := f.another(), []jobs.Claimed(nil)
-		f.tables.Watch = func(statement string, _ []any) {
-			if theirs == nil && strings.Contains(statement, "payload") {
-				f.noRescan(other)
-				other.cursorOf("default", 0).fromHead = prefetched{} // its block is used up
-				theirs = f.claimIn(other, 1, 3, "default")
-			}
-		}
-		f.claimIn(f.Store, 1, 3, "default") // in vain, as the other has its rows
-		for round := range 3 {
-			theirs = nil
-			f.noRescan(f.Store)
-			f.cursorOf("default", 0).fromHead = prefetched{}
-			asked := f.tables.Statements()
-			mine := f.claimIn(f.Store, 1, 3, "default")
-			if n := f.tables.Statements() - asked; n > 3 {
-				t.Errorf("round %d asks %d statements, want one for the block, its rows and the claim each", round, n)
-			}
-			first := receipts[4+8*round:]
-			if len(mine) != 1 || len(theirs) != 1 || mine[0].Job.ID != first[0].ID || theirs[0].Job.ID != first[4].ID {
-				t.Errorf("round %d: claimed %+v and %+v, want rows %d and %d", round, mine, theirs, first[0].ID, first[4].ID)
-			}
-		}
-	})
-}
-
-// Nothing stands behind a crowded cursor: the claim says so, the cursor stays, and what
-// comes next is claimed.
-func TestACrowdedCursorAtTheEnd(t *testing.T) {
-	stockTables(t, func(t *testing.T, f *fixture) {
-		f.MustEnqueue(numbered(1)...)
-		f.claimsOf(f.Store, 1)
-		f.cursorOf("default", 0).crowded = f.tables.Options.Clock()
-		if got := f.claimIn(f.Store, 3, 3, "default"); len(got) != 0 {
-			t.Fatalf("claimed %+v of an empty queue", got)
-		}
-		receipts := f.MustEnqueue(numbered(3)...)
-		f.cursorOf("default", 0).crowded = f.tables.Options.Clock()
-		f.NoteArrival("default")
-		if got := f.claimIn(f.Store, 3, 0, "default"); len(got) != 3 || got[0].Job.ID != receipts[0].ID {
-			t.Errorf("claimed %+v, want the three that came", got)
-		}
-	})
-}
-
-// A block of a crowded cursor ends before a payload that is too large to be read with
-// others; what stands behind it goes back.
-func TestALargePayloadInACrowdedBlock(t *testing.T) {
-	stockTables(t, func(t *testing.T, f *fixture) {
-		large := tablestest.Job(`"` + strings.Repeat("x", 2*wholePayload) + `"`)
-		receipts := f.MustEnqueue(append(append(numbered(2), large), numbered(30)...)...)
-		f.claimsOf(f.Store, 1)
-		f.noRescan(f.Store)
-		n := seen{}
-		for i := range receipts[1:] {
-			f.cursorOf("default", 0).crowded = f.tables.Options.Clock()
-			got := f.claimIn(f.Store, 1, 30, "default")
-			if len(got) != 1 || got[0].Job.ID != receipts[1+i].ID {
-				t.Fatalf("claim %d is of %+v, want row %d", i, got, receipts[1+i].ID)
-			}
-			n.note(t, got)
-		}
-	})
 }

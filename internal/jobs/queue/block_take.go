@@ -155,19 +155,20 @@ func (s *Store) takeOnMySQL(ctx context.Context, n *next, m cursorMove) (moved b
 // undoing begins a transaction in a block that undoes it and says why where it fails.
 const undoing = "DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN ROLLBACK; RESIGNAL; END; START TRANSACTION; "
 
-// crowdedFor is how long after another process was faster blocks are taken by one
-// statement. It is dearer than reading and moving, but is never in vain.
+// crowdedFor is how long after another process was faster, or moved the cursor between two
+// blocks of this one, blocks are taken by one statement. It is dearer than reading and
+// moving, but is never in vain.
 const crowdedFor = 5 * time.Second
 
 // crowdedBlock takes a block where many processes want one: the server reads where the
 // cursor is and moves it past the next rows, in one statement that no client can hold up.
 // ok says that there was a block.
-func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, ok bool, err error) {
+func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor, take bool) (x prefetched, ok bool, err error) {
 	s := c.s
 	if l.headPage != 0 || s.tables.OrderedByTime() || !s.takesBlocks() || s.tables.Dialect.OneWriter {
 		return x, false, nil
 	}
-	size := c.blockSize()
+	size, was := c.blockSize(), l.lowWater
 	m, err := s.moveToNext(ctx, l, size)
 	switch {
 	case errors.Is(err, errRefused), database.Classify(err) == database.RetryTransaction:
@@ -176,6 +177,8 @@ func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, 
 		return x, false, fmt.Errorf("taking the next block of jobs: %w", err)
 	case m.from == m.to:
 		return x, false, nil
+	case m.from != was:
+		l.crowded = s.tables.Options.Clock()
 	}
 	var whole pageSize
 	x, more, err := c.page(ctx, s.tables.DB, &whole, size, func(limit int) tables.CandidateQuery {
@@ -195,7 +198,9 @@ func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, 
 	if err := c.hold(ctx, l, m, x.rows); err != nil {
 		return x, false, err
 	}
-	x, _, err = c.takeBlock(ctx, l, cursorMove{}, x)
+	if take {
+		x, _, err = c.takeBlock(ctx, l, cursorMove{}, x)
+	}
 	return x, true, err
 }
 

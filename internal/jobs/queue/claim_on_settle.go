@@ -21,8 +21,8 @@ func (s *Store) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, r jo
 	var n *next
 	select {
 	case s.claiming <- struct{}{}:
-		defer func() { <-s.claiming }()
 		n = s.peekNext(r)
+		defer s.lookAhead(ctx, n)()
 	default: // another call is claiming
 	}
 	results = make([]error, len(ends))
@@ -39,15 +39,93 @@ func (s *Store) SettleAndClaim(ctx context.Context, ends []jobs.Settlement, r jo
 	if n == nil {
 		return results, nil, nil
 	}
+	claimed = make([]jobs.Claimed, 0, len(n.won))
 	for _, row := range n.won {
 		claimed = append(claimed, n.claimed(row, nil, n.until))
 	}
 	return results, claimed, nil
 }
 
+// lookTimeout bounds what is read for the next claim.
+const lookTimeout = 5 * time.Second
+
+// lookAhead does what the next claim would begin with, while the ends and n are written:
+// the rescan that is due, and the next block where too little is left of this one. So
+// the next end brings its jobs, too. It ends the claim, once the function that it returns
+// was called: then the ends are written. The look itself keeps nobody waiting.
+func (s *Store) lookAhead(ctx context.Context, n *next) (written func()) {
+	if n == nil {
+		return func() { <-s.claiming }
+	}
+	l := n.cursor
+	rescan, block := !s.tables.Options.Clock().Before(l.next), n.endsBlock()
+	if !rescan && !block {
+		return func() { <-s.claiming }
+	}
+	settled := make(chan struct{})
+	go func() {
+		defer func() { <-s.claiming }()
+		look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
+		defer cancel()
+		var x prefetched
+		if !rescan || s.rescanAhead(look, l) == nil {
+			x = s.blockBeside(look, n.r, l, block)
+		}
+		<-settled
+		l.fromHead = l.fromHead.followedBy(x)
+	}()
+	return func() { close(settled) }
+}
+
+// endsBlock says that a claim like this one finds too little in what is left of the
+// block, and rows may stand behind it.
+func (n *next) endsBlock() bool {
+	return n.r.Soon > 0 && len(n.cursor.fromHead.rows) < n.r.Limit && !n.cursor.last
+}
+
+// rescanAhead reads the first page of a rescan, if one is due. The next claim has what
+// it finds.
+func (s *Store) rescanAhead(ctx context.Context, l *scanCursor) error {
+	c, now := s.newClaim(jobs.ClaimRequest{}), s.tables.Options.Clock()
+	end, due := l.rescanBound(now)
+	if !due {
+		return nil
+	}
+	ours, err := c.isRescanner(ctx, l, now)
+	if err != nil || !ours {
+		return err
+	}
+	l.beginRescan(end)
+	_, err = c.rescanNext(ctx, l)
+	return err
+}
+
+// blockBeside is the next block, if one is wanted. What fails is left to the next claim,
+// which meets the same trouble and tells.
+func (s *Store) blockBeside(ctx context.Context, r jobs.ClaimRequest, l *scanCursor, wanted bool) prefetched {
+	if !wanted {
+		return prefetched{}
+	}
+	x, more, err := s.newClaim(r).blockAhead(ctx, l)
+	if err != nil {
+		return prefetched{}
+	}
+	l.last = !more
+	return x
+}
+
+// followedBy is what is left of a block with the next one behind it. It is claimed
+// first and at once, so it lasts as long as the next one.
+func (x prefetched) followedBy(y prefetched) prefetched {
+	if len(y.rows) == 0 {
+		return x
+	}
+	y.rows, y.failed = append(slices.Clone(x.rows), y.rows...), x.failed
+	return y
+}
+
 // peekNext are the jobs that a claim would take without another look, nil where
-// it would have to look: for rows below the low-water mark, for a type's limit, for
-// duplicates.
+// it would have to look: for rows that fall due, for a type's limit, for duplicates.
 func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 	if len(s.deferred)+len(s.inDoubt) > 0 {
 		return nil
@@ -67,7 +145,7 @@ func (s *Store) peekNext(r jobs.ClaimRequest) *next {
 
 // looksElsewhere says that rows before the cursor are due to be looked for.
 func (l *scanCursor) looksElsewhere(now time.Time) bool {
-	return l.rescanning || !now.Before(l.next) || l.long && !now.Before(l.pending.next) || l.pending.anyDue(now)
+	return l.rescanning || l.long && !now.Before(l.pending.next) || l.pending.anyDue(now)
 }
 
 // simple says that a row is claimed by its state alone.

@@ -112,10 +112,17 @@ func (c *claim) isRescanner(ctx context.Context, l *scanCursor, now time.Time) (
 		return true, nil
 	}
 	s, clock := c.s, c.s.tables.MillisNow()
-	n, err := s.tables.Exec(ctx, s.tables.OwnDB,
-		fmt.Sprintf("UPDATE cmsjobs_cursors SET rescanner = ?, rescan_until = "+
-			"%s + %d WHERE name = ? AND (rescanner = ? OR rescan_until <= %s OR rescan_until > %s + %d)", clock,
-			rescanTurn.Milliseconds(), clock, clock, 2*rescanTurn.Milliseconds()), s.name, l.name, s.name)
+	// Asked first without a lock: those who only ask must not stand in line with those
+	// who move the cursor, which is the same row.
+	ours := fmt.Sprintf("(rescanner = ? OR rescan_until <= %s OR rescan_until > %s + %d)", clock, clock,
+		2*rescanTurn.Milliseconds())
+	var n int64
+	_, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&n},
+		"SELECT COUNT(*) FROM cmsjobs_cursors WHERE name = ? AND "+ours, l.name, s.name)
+	if err == nil && n == 1 {
+		n, err = s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("UPDATE cmsjobs_cursors SET rescanner = ?, "+
+			"rescan_until = %s + %d WHERE name = ? AND ", clock, rescanTurn.Milliseconds())+ours, s.name, l.name, s.name)
+	}
 	if err != nil {
 		return false, fmt.Errorf("asking whose turn it is to look for jobs that came back: %w", err)
 	}
