@@ -40,7 +40,7 @@ func main() {
 	slots := flag.String("slots", "1,8", "slots of each process, one measurement each")
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	flag.BoolVar(&o.short, "short", false, "few jobs, 1 and 4 processes, one round: shows that the measurement works")
-	flag.IntVar(&o.jobs, "jobs", 12_000, "jobs of one process; 64 get three times as many")
+	flag.IntVar(&o.jobs, "jobs", 12_000, "jobs of one process; 64 get five times as many")
 	flag.IntVar(&o.prefetch, "prefetch", 64, "queue.prefetch of each process")
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
 	flag.StringVar(&o.only, "only", "", "mariadb, mysql, postgresql or sqlite alone")
@@ -89,13 +89,16 @@ func (o *options) beside(name string) bool { return o.peers == "all" || o.peers 
 
 // count is how many jobs n processes get: more for many, who need longer until all
 // of them work, and no more than a measurement of some seconds takes.
-func (o *options) count(n int) int { return o.jobs + o.jobs*n/32 }
+func (o *options) count(n int) int { return o.jobs + o.jobs*n/16 }
 
 func (o *options) run(ctx context.Context, path string) error {
 	begun := time.Now()
 	head, err := page.Begin(ctx, begun, path)
 	if err != nil {
 		return err
+	}
+	if !slices.Contains([]string{"all", "none", "laravel", "river", "graphile-worker"}, o.peers) {
+		return fmt.Errorf("there is no peer %q", o.peers)
 	}
 	var r results
 	all := []server{{"mariadb", servers.MariaDB}, {"mysql", servers.LoggedMySQL},

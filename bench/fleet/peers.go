@@ -171,7 +171,7 @@ func (o *options) besidePeers(ctx context.Context, r *results, s *servers.Server
 	for _, p := range peers {
 		defer p.db.Close()
 		for _, n := range o.processes {
-			f, how, err := p.best(ctx, s, n, 2*o.count(n))
+			f, how, err := p.best(ctx, s, n, o.jobs+o.count(n))
 			if err != nil {
 				return err
 			}
