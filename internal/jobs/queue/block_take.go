@@ -188,11 +188,9 @@ func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor, take bool) (x p
 		return x, false, err
 	}
 	if n := len(x.rows); more && n > 0 && x.rows[n-1].ID < m.to.ID { // it ended before a large payload
-		read := s.positionOf(x.rows[n-1])
-		if _, err := s.moveCursor(ctx, s.tables.OwnDB, cursorMove{l.name, m.to, read}); err != nil {
-			return x, false, fmt.Errorf("returning a part of a block: %w", err)
+		if m.to, err = s.returnPart(ctx, m, s.positionOf(x.rows[n-1])); err != nil {
+			return x, false, err
 		}
-		m.to = read
 	}
 	l.newest = max(l.newest, m.to.ID)
 	if err := c.hold(ctx, l, m, x.rows); err != nil {
@@ -202,6 +200,14 @@ func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor, take bool) (x p
 		x, _, err = c.takeBlock(ctx, l, cursorMove{}, x)
 	}
 	return x, true, err
+}
+
+// returnPart sets the cursor back to what was read of a block, where nobody has read on.
+func (s *Store) returnPart(ctx context.Context, m cursorMove, read tables.RowPosition) (tables.RowPosition, error) {
+	if _, err := s.moveCursor(ctx, s.tables.OwnDB, cursorMove{m.name, m.to, read}); err != nil {
+		return m.to, fmt.Errorf("returning a part of a block: %w", err)
+	}
+	return read, nil
 }
 
 // moveToNext moves the cursor past the next rows that wait, so many at most, wherever it

@@ -62,14 +62,14 @@ func (s *Store) lookAhead(ctx context.Context, n *next) (written func()) {
 	if !rescan && !block {
 		return func() { <-s.claiming }
 	}
-	settled := make(chan struct{})
+	settled, held := make(chan struct{}), n.block
 	go func() {
 		defer func() { <-s.claiming }()
 		look, cancel := context.WithTimeout(context.WithoutCancel(ctx), lookTimeout)
 		defer cancel()
 		var x prefetched
 		if !rescan || s.rescanAhead(look, l) == nil {
-			x = s.blockBeside(look, n.r, l, block)
+			x = s.blockBeside(look, n.r, l, block).besides(held)
 		}
 		<-settled
 		l.fromHead = l.fromHead.followedBy(x)
@@ -111,6 +111,17 @@ func (s *Store) blockBeside(ctx context.Context, r jobs.ClaimRequest, l *scanCur
 		return prefetched{}
 	}
 	l.last = !more
+	return x
+}
+
+// besides is a block without what this process held before: it is in both where the cursor
+// was set back meanwhile.
+func (x prefetched) besides(held prefetched) prefetched {
+	there := make(map[int64]bool, len(held.rows))
+	for _, row := range held.rows {
+		there[row.ID] = true
+	}
+	x.rows = slices.DeleteFunc(x.rows, func(row *tables.Candidate) bool { return there[row.ID] })
 	return x
 }
 

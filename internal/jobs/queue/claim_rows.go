@@ -27,6 +27,7 @@ func (s *Store) claimRows(ctx context.Context, c *claim, chosen []*tables.Candid
 	for _, x := range chosen {
 		if lead, duplicates := claimedOf(x, got); lead != nil {
 			taken = append(taken, c.claimed(lead, duplicates, until))
+			got[lead.ID] = false // a row that was chosen twice is one job
 		}
 	}
 	return taken, nil

@@ -140,3 +140,39 @@ func TestALookAheadHoldsUpNoEnd(t *testing.T) {
 		}
 	})
 }
+
+// The cursor is set back while a process holds a part of its block, as where many jobs
+// came back: what it holds is left out of the next block, and runs once.
+func TestABlockAheadThatOverlapsIsClaimedOnce(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		f.MustEnqueue(numbered(30)...)
+		n := seen{}
+		held := f.claimIn(f.Store, 3, 5, "default") // five more are in the block
+		f.DB.MustExec("UPDATE cmsjobs_cursors SET id = 0")
+		for len(held) > 0 {
+			n.note(t, held)
+			f.noRescan(f.Store)
+			held = f.endAll(held)
+			f.looked()
+		}
+		if len(n) != 30 {
+			t.Errorf("the ends bring %d of 30 jobs", len(n))
+		}
+	})
+}
+
+// Whatever a claim chose twice, its worker gets once.
+func TestARowThatIsChosenTwiceIsOneJob(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		f.MustEnqueue(numbered(2)...)
+		c, l := f.newClaim(askThree), f.cursorOf("default", 0)
+		x, _, _, err := c.readBlock(bg, l, false)
+		if err != nil || len(x.rows) != 2 {
+			t.Fatal(x.rows, err)
+		}
+		got, err := f.claimRows(bg, c, []*tables.Candidate{x.rows[0], x.rows[1], x.rows[0]}, x.now)
+		if err != nil || len(got) != 2 || got[0].Job.ID == got[1].Job.ID {
+			t.Errorf("claimed %+v, %v, want each of two once", got, err)
+		}
+	})
+}

@@ -121,7 +121,8 @@ func (c *claim) isRescanner(ctx context.Context, l *scanCursor, now time.Time) (
 		"SELECT COUNT(*) FROM cmsjobs_cursors WHERE name = ? AND "+ours, l.name, s.name)
 	if err == nil && n == 1 {
 		n, err = s.tables.Exec(ctx, s.tables.OwnDB, fmt.Sprintf("UPDATE cmsjobs_cursors SET rescanner = ?, "+
-			"rescan_until = %s + %d WHERE name = ? AND ", clock, rescanTurn.Milliseconds())+ours, s.name, l.name, s.name)
+			"rescan_until = %s + %d WHERE name = ? AND ", clock, rescanTurn.Milliseconds())+ours,
+			s.name, l.name, s.name)
 	}
 	if err != nil {
 		return false, fmt.Errorf("asking whose turn it is to look for jobs that came back: %w", err)
