@@ -81,7 +81,7 @@ bench: bench-programs ## beside the peers that are installed, in one run, into d
 bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (15 min; SHORT=1 tries it in 3 and writes no page)
 	bin/bench/queue $(if $(SHORT),-short -jobs 4000,-page docs/benchmarks.md)
 
-bench-fleet: bench-programs ## 1 to 64 worker processes beside Laravel's, River's and graphile-worker's, and a bare loop, in docs/benchmarks.md (20 min; SHORT=1 tries it in 2 and writes no page)
+bench-fleet: bench-programs ## 1 to 64 worker processes beside Laravel's, River's and graphile-worker's, and a bare loop, in docs/benchmarks.md (half an hour; SHORT=1 tries it in 2 minutes and writes no page)
 	bin/bench/fleet $(if $(SHORT),-short,-page docs/benchmarks.md)
 
 bench-mail: build bench-programs ## mails a second beside plain loops, in docs/benchmarks.md (1 min)
