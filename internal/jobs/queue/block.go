@@ -109,7 +109,7 @@ const blockTries = 8
 // them.
 func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
 	if c.s.tables.Options.Clock().Sub(l.crowded) < crowdedFor {
-		if x, ok, err := c.crowdedBlock(ctx, l, true); ok || err != nil {
+		if x, ok, err := c.takeCrowded(ctx, l); ok || err != nil {
 			return x, true, err
 		}
 	}
@@ -122,7 +122,7 @@ func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, mor
 	if len(c.taken) > before {
 		return prefetched{}, true, nil // what was not claimed is another's
 	}
-	if x, ok, err := c.crowdedBlock(ctx, l, true); ok || err != nil {
+	if x, ok, err := c.takeCrowded(ctx, l); ok || err != nil {
 		return x, true, err
 	}
 	for try := 2; try <= blockTries; try++ {
@@ -137,7 +137,7 @@ func (c *claim) nextBlock(ctx context.Context, l *scanCursor) (x prefetched, mor
 // Where another process is faster it has none.
 func (c *claim) blockAhead(ctx context.Context, l *scanCursor) (x prefetched, more bool, err error) {
 	if c.s.tables.Options.Clock().Sub(l.crowded) < crowdedFor {
-		if x, ok, err := c.crowdedBlock(ctx, l, false); ok || err != nil {
+		if x, ok, err := c.crowdedBlock(ctx, l); ok || err != nil {
 			return x, true, err
 		}
 	}

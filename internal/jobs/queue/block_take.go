@@ -163,7 +163,7 @@ const crowdedFor = 5 * time.Second
 // crowdedBlock takes a block where many processes want one: the server reads where the
 // cursor is and moves it past the next rows, in one statement that no client can hold up.
 // ok says that there was a block.
-func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor, take bool) (x prefetched, ok bool, err error) {
+func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, ok bool, err error) {
 	s := c.s
 	if l.headPage != 0 || s.tables.OrderedByTime() || !s.takesBlocks() || s.tables.Dialect.OneWriter {
 		return x, false, nil
@@ -193,12 +193,15 @@ func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor, take bool) (x p
 		}
 	}
 	l.newest = max(l.newest, m.to.ID)
-	if err := c.hold(ctx, l, m, x.rows); err != nil {
-		return x, false, err
+	return x, true, c.hold(ctx, l, m, x.rows)
+}
+
+// takeCrowded takes such a block and claims its first rows.
+func (c *claim) takeCrowded(ctx context.Context, l *scanCursor) (x prefetched, ok bool, err error) {
+	if x, ok, err = c.crowdedBlock(ctx, l); !ok || err != nil {
+		return x, ok, err
 	}
-	if take {
-		x, _, err = c.takeBlock(ctx, l, cursorMove{}, x)
-	}
+	x, _, err = c.takeBlock(ctx, l, cursorMove{}, x)
 	return x, true, err
 }
 
