@@ -50,7 +50,7 @@ func (w *worker) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	new(memory.Collector).Relax() // as the service's workers do
+	new(memory.Collector).Adapt() // as the service's workers do
 	fmt.Println("ready")
 	input := bufio.NewReader(os.Stdin)
 	if _, err := input.ReadString('\n'); err != nil {

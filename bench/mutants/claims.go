@@ -194,6 +194,16 @@ var guardsOfClaims = []guard{
 	},
 	{
 		promise: "P4",
+		name:    "a block that ran out is claimed by its numbers where others have read on",
+		file:    "internal/jobs/queue/block.go",
+		old:     "	if !moved && c.s.tables.Layout",
+		without: "	if moved && c.s.tables.Layout",
+		in:      store,
+		test:    "TestAnUnusedBlockIsClaimedByItsNumbers",
+		only:    "sqlite",
+	},
+	{
+		promise: "P4",
 		name:    "what a rescan beside an end finds is claimed next",
 		file:    "internal/jobs/queue/claim_on_settle.go",
 		old:     "	return l.rescanning || l.long",

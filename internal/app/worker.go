@@ -45,7 +45,7 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 		Info: r.workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs,
 		MaxTime: cmp.Or(o.MaxTime, q.MaxTime),
-		Once:    o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: memory.Resident,
+		Once:    o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: r.resident,
 		DatabaseTrouble: database.Outage, Redact: redact.Text,
 		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
 	}
@@ -239,4 +239,11 @@ func settling(ctx context.Context, settle func(context.Context)) (stop func()) {
 		}
 	})
 	return func() { cancel(); done.Wait() }
+}
+
+// resident is what the process occupies. Workers ask for it every few seconds, and the
+// collector adapts to what lives then.
+func (r *Services) resident() int64 {
+	r.collector.Adapt()
+	return memory.Resident()
 }

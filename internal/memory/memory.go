@@ -48,24 +48,31 @@ func (s *Collector) Limit(bytes int64) {
 	}
 }
 
-// relaxedPercent is the garbage that a worker may leave, in percent of what lives. With Go's
-// usual 100 the three megabytes of a worker that runs short jobs are looked through forty
-// times a second, an eighth of its processor time; 200 costs four megabytes more.
-const relaxedPercent = 200
+// smallHeap is up to where what lives is little, and smallPercent the garbage that a
+// worker may leave then. With Go's usual 100 the three megabytes of a worker that runs short
+// jobs are looked through forty times a second, an eighth of its processor time; 200 costs
+// four megabytes more.
+const smallHeap, smallPercent, usualPercent = 8 << 20, 200, 100
 
-// Relax lets the collector of a worker wait for more garbage, unless GOGC says what it is
-// to do.
-func (s *Collector) Relax() {
+// Adapt lets the collector of a worker wait for more garbage while little lives, unless
+// GOGC says what it is to do. It looks at what lives now: call it again and again.
+func (s *Collector) Adapt() {
 	if s == nil || os.Getenv("GOGC") != "" {
 		return
+	}
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	percent := usualPercent
+	if live[0].Value.Uint64() <= smallHeap {
+		percent = smallPercent
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.users > 0 {
-		s.usual = relaxedPercent
+		s.usual = percent
 		return
 	}
-	debug.SetGCPercent(relaxedPercent)
+	debug.SetGCPercent(percent)
 }
 
 // Press makes the collector work harder for a while. It begins, and what it returns

@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"testing"
@@ -35,26 +36,32 @@ func TestTheCollectorIsSetBackByTheLast(t *testing.T) {
 	}
 }
 
-func TestAWorkerLeavesMoreGarbageUnlessGOGCSaysOtherwise(t *testing.T) {
+func TestAWorkerLeavesMoreGarbageWhileLittleLives(t *testing.T) {
 	usual := gcPercent()
 	defer debug.SetGCPercent(int(usual))
 	var s Collector
 	t.Setenv("GOGC", "50")
-	if s.Relax(); gcPercent() != usual {
+	if s.Adapt(); gcPercent() != usual {
 		t.Errorf("%d percent, although GOGC is set", gcPercent())
 	}
 	t.Setenv("GOGC", "")
 	done := s.Press()
-	if s.Relax(); gcPercent() != pressedPercent {
+	if s.Adapt(); gcPercent() != pressedPercent {
 		t.Errorf("%d percent beside large pieces", gcPercent())
 	}
-	if done(); gcPercent() != relaxedPercent {
+	if done(); gcPercent() != smallPercent {
 		t.Errorf("%d percent after them", gcPercent())
 	}
 	debug.SetGCPercent(int(usual))
-	if s.Relax(); gcPercent() != relaxedPercent {
+	if s.Adapt(); gcPercent() != smallPercent {
 		t.Errorf("%d percent", gcPercent())
 	}
+	large := make([]byte, 2*smallHeap)
+	runtime.GC()
+	if s.Adapt(); gcPercent() != usualPercent {
+		t.Errorf("%d percent while much lives", gcPercent())
+	}
+	runtime.KeepAlive(large)
 }
 
 // A command that a test runs in its own process once set the limit of a worker for all
@@ -63,7 +70,7 @@ func TestACollectorOfOthersIsLeftAlone(t *testing.T) {
 	limit, usual := debug.SetMemoryLimit(-1), gcPercent()
 	var s *Collector
 	s.Limit(64 << 20)
-	s.Relax()
+	s.Adapt()
 	done := s.Press()
 	if got := debug.SetMemoryLimit(-1); got != limit {
 		t.Errorf("the limit is %d, was %d", got, limit)

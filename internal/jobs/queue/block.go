@@ -268,16 +268,26 @@ func (s *Store) positionOf(x *tables.Candidate) tables.RowPosition {
 }
 
 // returnBlock sets the cursor back to what this process has not claimed of its
-// block in time, where nobody has read on since. Otherwise a rescan finds it.
+// block in time. Where somebody has read on since, this claim looks for it once more by
+// its numbers, and after that a rescan finds it.
 func (c *claim) returnBlock(ctx context.Context, l *scanCursor) error {
 	if len(l.fromHead.rows) == 0 || c.s.tables.Options.Clock().Sub(l.fromHead.read) <= prefetchTTL {
 		return nil
 	}
-	before := c.s.positionOf(l.fromHead.rows[0])
+	unused := l.fromHead.rows
+	before := c.s.positionOf(unused[0])
 	before.ID--
 	l.fromHead = prefetched{}
-	if _, err := c.s.moveCursor(ctx, c.s.tables.OwnDB, cursorMove{l.name, l.blockEnd, before}); err != nil {
+	moved, err := c.s.moveCursor(ctx, c.s.tables.OwnDB, cursorMove{l.name, l.blockEnd, before})
+	if err != nil {
 		return fmt.Errorf("returning a block of jobs: %w", err)
+	}
+	if !moved && c.s.tables.Layout.Name() == tables.Stock {
+		for _, row := range unused {
+			if c.s.tables.Claimable(l.queue, row) {
+				l.pending.add(row.ID, falls{at: c.s.tables.Options.Clock(), tries: 1})
+			}
+		}
 	}
 	l.exhausted = false
 	return nil

@@ -206,6 +206,23 @@ func TestAnUnusedBlockGoesBack(t *testing.T) {
 	})
 }
 
+// Where another process has read on meanwhile, the block is claimed by its numbers: no
+// rescan is waited for, which may be far where many rows of others stand before the cursor.
+func TestAnUnusedBlockIsClaimedByItsNumbers(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		receipts := f.MustEnqueue(numbered(8)...)
+		f.claimIn(f.Store, 1, 3, "default")
+		if got := f.claimIn(f.another(), 4, 0, "default"); len(got) != 4 {
+			t.Fatal(got)
+		}
+		f.Clock.Lengths += time.Second
+		f.noRescan(f.Store)
+		if got := f.claimQueues(3, "default"); len(got) != 3 || got[0].Job.ID != receipts[1].ID {
+			t.Errorf("claimed %+v, want the second to the fourth", got)
+		}
+	})
+}
+
 // A block that ran out while a job was running is returned by the claim after its end:
 // the end alone lets it not be forgotten.
 func TestABlockThatRanOutGoesBackAfterAnEnd(t *testing.T) {

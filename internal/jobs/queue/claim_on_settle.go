@@ -96,8 +96,10 @@ func (s *Store) rescanAhead(ctx context.Context, l *scanCursor) error {
 		return err
 	}
 	l.beginRescan(end)
-	_, err = c.rescanNext(ctx, l)
-	return err
+	if done, err := c.rescanNext(ctx, l); err != nil || done {
+		return err
+	}
+	return c.endTurn(ctx, l, now) // who knows when this process has a slot for what was found
 }
 
 // blockBeside is the next block, if one is wanted. What fails is left to the next claim,
