@@ -146,7 +146,7 @@ var guardsOfClaims = []guard{
 		promise: "P4",
 		name:    "what another process was faster with makes no page larger",
 		file:    "internal/jobs/queue/claim.go",
-		old:     " || c.anyOurs(l, x.rows))",
+		old:     " || c.beaten)",
 		without: ")",
 		in:      store,
 		test:    "TestAPageInVainStaysSmall",

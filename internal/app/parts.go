@@ -207,7 +207,6 @@ func Together(ctx context.Context, parts []part) error {
 // grace period.
 func (r *Services) Work(ctx context.Context, o WorkerOptions, onAbort func(abort func())) error {
 	r.collector.Limit(int64(r.Config.Queue.Memory))
-	r.collector.Adapt()
 	o, told := r.telling(ctx, o)
 	defer told()
 	w, call, closeIt, err := r.worker(o)

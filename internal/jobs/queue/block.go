@@ -253,12 +253,6 @@ func (c *claim) firstOurs(l *scanCursor, rows []*tables.Candidate, size int) int
 	return len(rows)
 }
 
-// anyOurs says that rows are not all of other programs: where none could be claimed,
-// another process was faster, and a larger page would be as much in vain.
-func (c *claim) anyOurs(l *scanCursor, rows []*tables.Candidate) bool {
-	return slices.ContainsFunc(rows, func(x *tables.Candidate) bool { return c.s.tables.Claimable(l.queue, x) })
-}
-
 // positionOf is a row's place in the order of claims.
 func (s *Store) positionOf(x *tables.Candidate) tables.RowPosition {
 	if s.tables.OrderedByTime() {

@@ -158,12 +158,12 @@ func (c *claim) claimBlocks(ctx context.Context, l *scanCursor) error {
 		if err != nil {
 			return err
 		}
-		l.last = !more
+		l.last, c.beaten = !more, false
 		passed, err := c.advance(ctx, l, x)
 		if err != nil {
 			return err
 		}
-		l.headPage.read(len(c.taken) > before || len(x.rows) == 0 || c.anyOurs(l, x.rows))
+		l.headPage.read(len(c.taken) > before || len(x.rows) == 0 || c.beaten)
 		was := l.exhausted
 		if l.exhausted = passed == len(x.rows) && !more; l.exhausted {
 			if !was || len(x.rows) > 0 {

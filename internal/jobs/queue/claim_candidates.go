@@ -34,6 +34,7 @@ func (c *claim) process(ctx context.Context, queue string, found []*tables.Candi
 		}
 		passed += read
 		c.taken = append(c.taken, taken...)
+		c.beaten = c.beaten || len(taken) < len(chosen)
 	}
 	return passed, nil
 }

@@ -167,7 +167,8 @@ func TestARowThatIsChosenTwiceIsOneJob(t *testing.T) {
 		f.MustEnqueue(numbered(2)...)
 		c, l := f.newClaim(askThree), f.cursorOf("default", 0)
 		x, _, _, err := c.readBlock(bg, l, false)
-		if err != nil || len(x.rows) != 2 || !c.anyOurs(l, x.rows[:1]) || !c.anyOurs(l, x.rows[1:]) {
+		if err != nil || len(x.rows) != 2 || !f.tables.Claimable("default", x.rows[0]) ||
+			!f.tables.Claimable("default", x.rows[1]) {
 			t.Fatal(x.rows, err)
 		}
 		got, err := f.claimRows(bg, c, []*tables.Candidate{x.rows[0], x.rows[1], x.rows[0]}, x.now)

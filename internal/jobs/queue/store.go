@@ -193,6 +193,7 @@ type claim struct {
 	// unseen says that the claim ended at its bounds before it saw all rows,
 	// stopped that it ended before a job that must wait for a free slot.
 	unseen, stopped bool
+	beaten          bool // another process was faster with a row: a larger page would be in vain, too
 	heard           bool // a job came to the queue since a look found nothing in it
 }
 
