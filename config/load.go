@@ -50,6 +50,9 @@ func Environment() []string { return os.Environ() }
 // of NO_COLOR that is not empty.
 func NoColor() bool { return os.Getenv("NO_COLOR") != "" }
 
+// CollectorIsSet says that the environment says what Go's collector does: by GOGC.
+func CollectorIsSet() bool { return os.Getenv("GOGC") != "" }
+
 // Loaded is a configuration together with where its values came from.
 type Loaded struct {
 	Config

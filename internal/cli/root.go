@@ -150,7 +150,8 @@ func wrongArguments(c *cobra.Command, err error, given int) error {
 func Execute(self, version string, args []string) int {
 	a := &commandLine{
 		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now,
-			StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd())), Collector: new(memory.Collector)},
+			StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd())),
+			Collector:   &memory.Collector{Fixed: config.CollectorIsSet()}},
 		out: os.Stdout, outIsTTY: term.IsTerminal(int(os.Stdout.Fd())), in: os.Stdin, environ: config.Environment(),
 	}
 	return a.run(args)

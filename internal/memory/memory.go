@@ -35,6 +35,8 @@ const pressedPercent = 25
 // value is ready. A nil one leaves the collector alone: that of a program, as of tests,
 // in which this one's commands are not all that runs.
 type Collector struct {
+	Fixed bool // the environment's GOGC says what it does: Adapt changes nothing
+
 	mu    sync.Mutex
 	users int
 	usual int // GOGC, while users > 0
@@ -54,10 +56,10 @@ func (s *Collector) Limit(bytes int64) {
 // four megabytes more.
 const smallHeap, smallPercent, usualPercent = 8 << 20, 200, 100
 
-// Adapt lets the collector of a worker wait for more garbage while little lives, unless
-// GOGC says what it is to do. It looks at what lives now: call it again and again.
+// Adapt lets the collector of a worker wait for more garbage while little lives. It looks
+// at what lives now: call it again and again.
 func (s *Collector) Adapt() {
-	if s == nil || os.Getenv("GOGC") != "" {
+	if s == nil || s.Fixed {
 		return
 	}
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
