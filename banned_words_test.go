@@ -112,15 +112,16 @@ func wordFiles(t *testing.T) []string {
 
 func retiredWords(t *testing.T, path string, source []byte) []foundWord {
 	t.Helper()
+	words := candidates(source)
 	if filepath.Ext(path) == ".go" {
-		return retiredInGo(t, path, source)
+		return retiredInGo(t, path, source, words)
 	}
 	var all []foundWord
 	lines := bufio.NewScanner(bytes.NewReader(source))
 	lines.Buffer(nil, 1<<20)
 	for n := 1; lines.Scan(); n++ {
 		text := lines.Text()
-		all = append(all, inText(path, n, text)...)
+		all = append(all, inText(path, n, text, words)...)
 		if filepath.Ext(path) == ".md" {
 			continue
 		}
@@ -131,10 +132,22 @@ func retiredWords(t *testing.T, path string, source []byte) []foundWord {
 	return all
 }
 
+// candidates are the words that a file may hold at all: most files hold hardly any, and
+// a look at each line for each word takes a minute under the race detector.
+func candidates(source []byte) (words []retiredWord) {
+	lower := strings.ToLower(string(source))
+	for _, r := range retiredTable {
+		if r.mayHold(lower) {
+			words = append(words, r)
+		}
+	}
+	return words
+}
+
 // dataKey is a key of JSON or YAML.
 var dataKey = regexp.MustCompile(`"(\w+)"\s*:|(?:^|[{,-])\s*(\w+):(?:\s|$)`)
 
-func retiredInGo(t *testing.T, path string, source []byte) []foundWord {
+func retiredInGo(t *testing.T, path string, source []byte, words []retiredWord) []foundWord {
 	t.Helper()
 	set := token.NewFileSet()
 	file, err := parser.ParseFile(set, path, source, parser.ParseComments)
@@ -146,7 +159,7 @@ func retiredInGo(t *testing.T, path string, source []byte) []foundWord {
 	for _, group := range file.Comments {
 		for _, c := range group.List {
 			for i, text := range strings.Split(c.Text, "\n") {
-				all = append(all, inText(path, lineOf(c.Pos())+i, text)...)
+				all = append(all, inText(path, lineOf(c.Pos())+i, text, words)...)
 			}
 		}
 	}
@@ -165,13 +178,13 @@ func retiredInGo(t *testing.T, path string, source []byte) []foundWord {
 				return false
 			}
 		case *ast.Ident:
-			all = append(all, inIdentifier(path, lineOf(x.Pos()), x.Name)...)
+			all = append(all, inIdentifier(path, lineOf(x.Pos()), x.Name, words)...)
 		case *ast.BasicLit:
 			if x.Kind != token.STRING {
 				break
 			}
 			for i, text := range strings.Split(strings.Trim(x.Value, "\"`"), "\n") {
-				all = append(all, inText(path, lineOf(x.Pos())+i, text)...)
+				all = append(all, inText(path, lineOf(x.Pos())+i, text, words)...)
 			}
 			all = append(all, inKey(path, lineOf(x.Pos()), strings.Trim(x.Value, "\"`"), x.Value)...)
 			for _, m := range tagKey.FindAllStringSubmatch(x.Value, -1) {
@@ -226,10 +239,10 @@ func shortest(list []string) int {
 	return len(slices.MinFunc(list, func(a, b string) int { return len(a) - len(b) }))
 }
 
-func inText(path string, line int, text string) []foundWord {
+func inText(path string, line int, text string, words []retiredWord) []foundWord {
 	lower := strings.ToLower(text)
 	var all []foundWord
-	for _, r := range retiredTable {
+	for _, r := range words {
 		if !r.mayHold(lower) {
 			continue
 		}
@@ -243,14 +256,14 @@ func inText(path string, line int, text string) []foundWord {
 // cleanNames are identifiers in which nothing was found: most come again and again.
 var cleanNames sync.Map
 
-func inIdentifier(path string, line int, name string) []foundWord {
+func inIdentifier(path string, line int, name string, words []retiredWord) []foundWord {
 	if _, clean := cleanNames.Load(name); clean {
 		return nil
 	}
 	var all []foundWord
 	for _, word := range camelWords(name) {
 		lower := strings.ToLower(word)
-		for _, r := range retiredTable {
+		for _, r := range words {
 			if r.inIdentifier != nil && r.mayHold(lower) && r.inIdentifier.MatchString(word) {
 				all = append(all, foundWord{path, word, r.standard, name, line})
 			}
