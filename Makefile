@@ -160,8 +160,9 @@ release-check: packages-check ## a release of this commit without publishing it,
 
 # What only a Unix has is in files with a build tag. bench, which drives servers of Linux, is left out.
 VETTED := windows
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 platforms: ## build for every system that a release is made for, and for Windows, where people develop; vet all modules as there (VETTED="windows darwin")
-	@set -e; for p in linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64; do echo $$p; \
+	@set -e; for p in $(PLATFORMS); do echo $$p; \
 		GOOS=$${p%/*} GOARCH=$${p#*/} CGO_ENABLED=0 go build -tags nodynamic -o /dev/null ./cmd/cmsjobs; done
 	GOOS=windows CGO_ENABLED=0 go build -tags nodynamic ./...
 	@set -e; for os in $(VETTED); do for m in . $(filter-out bench,$(MODULES)) deploy/check deploy/grammar; do echo "go vet $$os $$m"; \
