@@ -14,18 +14,19 @@ import (
 // seen all; claims at once after it come to ours. Large payloads of others are
 // not read in large pages, nor stepped over unread.
 func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
+	const foreign = 80 // one of them is a page
 	for _, v := range variants() {
 		if v.Wall {
 			continue
 		}
 		t.Run(v.String(), func(t *testing.T) {
 			f := openFixture(t, v, v.Database(t))
-			large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", wholePayload))
+			large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", wholePage/2))
 			f.InsertRaw("default", large)
 			columns := f.Store.tables.Layout.Insert()
-			for have := 1; have < 1000; have *= 2 {
+			for have := 1; have < foreign; have *= 2 {
 				f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs LIMIT %d", columns, columns,
-					1000-have))
+					foreign-have))
 			}
 			f.InsertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", wholePayload)))
 			ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1, Lease: lease}
@@ -55,6 +56,32 @@ func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
 				if err == nil {
 					f.Clock.Lengths += 10 * time.Second
 				}
+			}
+		})
+	}
+}
+
+// Payloads of others that are larger than a page holds whole are read again together, as
+// many as have the size of a page: a queue of mails that PHP will send costs few statements.
+func TestForeignPayloadsAreReadTogether(t *testing.T) {
+	const foreign = 200
+	large := fmt.Sprintf(`{"type":"other.plugin","data":%q}`, strings.Repeat("x", 2*wholePayload))
+	for _, v := range variants() {
+		if v.Wall {
+			continue
+		}
+		t.Run(v.String(), func(t *testing.T) {
+			f := openFixture(t, v, v.Database(t))
+			for range foreign {
+				f.InsertRaw("default", large)
+			}
+			f.InsertRaw("default", `{"type":"test.plain"}`)
+			statements := f.Store.tables.Statements()
+			got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 1,
+				Lease: lease})
+			statements = f.Store.tables.Statements() - statements
+			if err != nil || len(got) != 1 || statements > foreign/5 {
+				t.Errorf("%d jobs by %d statements, %v", len(got), statements, err)
 			}
 		})
 	}

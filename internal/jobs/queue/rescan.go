@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -15,11 +16,13 @@ const maxRescanPages = 4
 // smallPage is how many rows a look reads at least, largePage how many it
 // reads while it finds nothing to take. Of a page larger than the claim wants,
 // payloads come whole up to wholePayload bytes only: large payloads of foreign
-// rows are not held in memory.
+// rows are not held in memory. Where such a payload stands first, as many rows are read
+// again as have at most wholePage bytes together, or the one.
 const (
 	smallPage    = 20
 	largePage    = 2000
 	wholePayload = 4 << 10
+	wholePage    = 1 << 20
 )
 
 // read makes the next page larger where this one held nothing to take.
@@ -32,7 +35,8 @@ func (p *pageSize) read(took bool) {
 }
 
 // page reads a page; more says that rows may stand behind it. It ends before a
-// payload that was not read whole; where one stands first, the page is small.
+// payload that was not read whole; where one stands first, it and those behind it are
+// read again.
 func (c *claim) page(
 	ctx context.Context, q tables.Tx, size *pageSize, least int, looking func(limit int) tables.CandidateQuery,
 ) (x prefetched, more bool, err error) {
@@ -44,19 +48,31 @@ func (c *claim) page(
 	if x.rows, x.now, err = c.s.tables.ReadCandidates(ctx, q, l); err != nil {
 		return x, false, err
 	}
-	if l.Whole == 0 {
+	cut := slices.IndexFunc(x.rows, func(row *tables.Candidate) bool {
+		return l.Whole > 0 && row.Size > wholePayload && row.Size <= tables.Oversize
+	})
+	if cut < 0 {
 		return x, len(x.rows) == l.Limit, nil
 	}
-	for i, row := range x.rows {
-		if row.Size > wholePayload && row.Size <= tables.Oversize {
-			if *size = 0; i == 0 {
-				return c.page(ctx, q, size, max(c.want(), 1), looking)
-			}
-			x.rows = x.rows[:i]
-			return x, true, nil
-		}
+	if *size = 0; cut > 0 {
+		x.rows = x.rows[:cut]
+		return x, true, nil
 	}
-	return x, len(x.rows) == l.Limit, nil
+	l = looking(rowsWithin(x.rows, wholePage))
+	x.rows, x.now, err = c.s.tables.ReadCandidates(ctx, q, l)
+	return x, len(x.rows) == l.Limit, err
+}
+
+// rowsWithin is how many of the first rows have at most so many bytes of payload together;
+// one at least.
+func rowsWithin(rows []*tables.Candidate, bytes int64) (n int) {
+	for ; n < len(rows) && bytes >= 0; n++ {
+		bytes -= min(rows[n].Size, tables.Oversize)
+	}
+	if bytes < 0 {
+		n--
+	}
+	return max(n, 1)
 }
 
 // rescanBound is up to where a rescan that begins now looks; due says that it may.
