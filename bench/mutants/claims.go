@@ -453,6 +453,15 @@ var guardsOfClaims = []guard{
 	},
 	{
 		promise: "P4",
+		name:    "many ends are written beside the next claim",
+		file:    "internal/jobs/worker_claim.go",
+		old:     "ending > 0 && ending < manyEnds &&",
+		without: "ending > 0 &&",
+		in:      "./internal/jobs",
+		test:    "TestManyEndsAreWrittenBesideTheNextClaim",
+	},
+	{
+		promise: "P4",
 		name:    "a process reads nothing that it comes back to too late",
 		file:    "internal/jobs/worker_claim.go",
 		old:     "Soon: max(w.soon()-limit, 0)",

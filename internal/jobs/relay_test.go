@@ -3,6 +3,7 @@ package jobs_test
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -91,5 +92,82 @@ func TestWhatASettlementBringsToAStoppingWorkerIsGivenBack(t *testing.T) {
 	var given int
 	if err := db.Get(&given, "SELECT COUNT(*) FROM cmsjobs_runs WHERE outcome = 'released'"); err != nil || given != 0 {
 		t.Errorf("%d lines of the history, %v; the one that came along was never begun", given, err)
+	}
+}
+
+// claimedBeside is a store whose first settlement of many jobs is on its way until a claim
+// has returned that began after it.
+type claimedBeside struct {
+	*queue.Store
+	t       *testing.T
+	settles atomic.Int64 // of many
+	claims  chan struct{}
+}
+
+// manyEnds is how many ends go by themselves.
+const manyEnds = 200
+
+func (c *claimedBeside) Settle(ctx context.Context, ends []jobs.Settlement) ([]error, error) {
+	if len(ends) >= manyEnds && c.settles.Add(1) == 1 {
+		for len(c.claims) > 0 {
+			<-c.claims
+		}
+		select {
+		case <-c.claims:
+		case <-time.After(20 * time.Second):
+			c.t.Error("nothing is claimed while many ends are written")
+		}
+	}
+	return c.Store.Settle(ctx, ends)
+}
+
+func (c *claimedBeside) Claim(ctx context.Context, r jobs.ClaimRequest) ([]jobs.Claimed, error) {
+	claimed, err := c.Store.Claim(ctx, r)
+	if len(claimed) > 0 {
+		c.claims <- struct{}{}
+	}
+	return claimed, err
+}
+
+// The slots of a worker that claims many jobs ahead do not wait until the ends of those
+// before are written: the next ones are claimed meanwhile.
+func TestManyEndsAreWrittenBesideTheNextClaim(t *testing.T) {
+	const count = 12_000
+	db := jobstest.Migrated(t, jobstest.SQLite)
+	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
+		t.Fatal(err)
+	}
+	registry, all := jobs.NewRegistry(), make(chan struct{})
+	kind := jobs.Kind[struct{}]{Name: "test.short"}
+	var ran atomic.Int64
+	jobs.Handle(registry, kind, func(context.Context, jobs.Job, struct{}) error {
+		if ran.Add(1) == count {
+			close(all)
+		}
+		return nil
+	})
+	store, err := queue.Open(t.Context(), db.DB, tables.Options{Registry: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Enqueue(t.Context(), slices.Repeat([]jobs.Spec{kind.New(struct{}{})}, count)...); err != nil {
+		t.Fatal(err)
+	}
+	source := &claimedBeside{Store: store, t: t, claims: make(chan struct{}, count)}
+	w, err := jobs.NewWorker(jobs.Config{Source: source, Registry: registry, Now: time.Now, Slots: 100, Prefetch: 2000,
+		PollMin: 10 * time.Millisecond, PollMax: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- w.Run(ctx) }()
+	<-all
+	stop()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
+	}
+	if source.settles.Load() == 0 {
+		t.Error("no settlement had many ends")
 	}
 }

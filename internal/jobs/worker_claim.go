@@ -57,8 +57,8 @@ func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, u
 	w.claims.Lock()
 	defer w.claims.Unlock()
 	capacity = w.capacity()
-	if w.inFlight.ending() > 0 && w.claimsOnSettle() { // what they leave space for comes with their settlement
-		capacity = 0
+	if ending := w.inFlight.ending(); ending > 0 && ending < manyEnds && w.claimsOnSettle() {
+		capacity = 0 // what they leave space for comes with their settlement
 	}
 	whole = w.endsWhenEmpty() && len(w.inFlight.list()) == 0
 	if queues := w.openQueues(); capacity > 0 && len(queues) > 0 {

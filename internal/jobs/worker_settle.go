@@ -9,6 +9,11 @@ import (
 // still at it, so that many are written at once.
 const settleBatchDelay = 2 * time.Millisecond
 
+// manyEnds is how many ends are written by themselves, with the next claim beside them on
+// another connection. One transaction for both saves little then, and the slots would wait
+// for the whole of it.
+const manyEnds = 200
+
 // settleAll writes the ends of runs until the channel of ended runs is closed.
 func (w *Worker) settleAll(runCtx context.Context) {
 	for x := range w.ended {
@@ -91,7 +96,8 @@ func (w *Worker) write(runCtx context.Context, batch []*inFlightJob) ([]Settleme
 	}
 	call, cancel := context.WithTimeout(runCtx, callTimeout)
 	defer cancel()
-	if claimer, ok := w.c.Source.(SettleClaimer); ok && w.claimsOnSettle() && w.claims.TryLock() {
+	claimer, ok := w.c.Source.(SettleClaimer)
+	if ok && len(batch) < manyEnds && w.claimsOnSettle() && w.claims.TryLock() {
 		defer w.claims.Unlock()
 		results, err := w.settleAndClaim(call, claimer, ends, w.inFlight.held(batch))
 		return ends, results, err
