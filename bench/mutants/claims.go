@@ -154,6 +154,24 @@ var guardsOfClaims = []guard{
 	},
 	{
 		promise: "P4",
+		name:    "large payloads of others are read together",
+		file:    "internal/jobs/queue/rescan.go",
+		old:     "looking(rowsWithin(x.rows, wholePage))",
+		without: "looking(1)",
+		in:      store,
+		test:    "TestForeignPayloadsAreReadTogether",
+	},
+	{
+		promise: "P4",
+		name:    "no more of them than a page holds",
+		file:    "internal/jobs/queue/rescan.go",
+		old:     "looking(rowsWithin(x.rows, wholePage))",
+		without: "looking(len(x.rows))",
+		in:      store,
+		test:    "TestAClaimThatEndsAtItsBoundsSaysSo",
+	},
+	{
+		promise: "P4",
 		name:    "one that only asks whose turn it is waits for no lock",
 		file:    "internal/jobs/queue/rescan.go",
 		old:     "	if err == nil && n == 1 {",
@@ -457,7 +475,7 @@ var guardsOfClaims = []guard{
 		file:    "internal/jobs/worker_claim.go",
 		old:     "ending > 0 && ending < manyEnds &&",
 		without: "ending > 0 &&",
-		in:      "./internal/jobs",
+		in:      queue,
 		test:    "TestManyEndsAreWrittenBesideTheNextClaim",
 	},
 	{
