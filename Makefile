@@ -31,8 +31,8 @@ sdk/js/node_modules: sdk/js/package-lock.json
 
 # SQLite is C that was translated to Go. Its memory is none that the race detector
 # watches, but with the detector's calls in it every statement takes four times as long.
-# zstd's loops over bytes share nothing but through channels. What joins SQLite to Go is
-# spared the check of pointers. Together that is a fifth of the tests' processor time.
+# The loops of compression over bytes share nothing but through channels. What joins SQLite
+# to Go is spared the check of pointers. Both are a fifth of what the backup's tests take.
 # No other package is left out: one that has copies of the library's generic code, as of
 # sync.Map's, would hide from the detector who waits for whom.
 RACE := -race -gcflags='modernc.org/sqlite/lib=-race=false' -gcflags='github.com/klauspost/compress/...=-race=false' \

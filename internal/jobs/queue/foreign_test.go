@@ -86,3 +86,20 @@ func TestForeignPayloadsAreReadTogether(t *testing.T) {
 		})
 	}
 }
+
+// Of jobs of ours whose payloads are large, a claim reads as many at once as it wants, also
+// where it reads more rows beside.
+func TestOurLargePayloadsAreClaimedTogether(t *testing.T) {
+	const ours = 300
+	f := openFixture(t, variants()[0], variants()[0].Database(t))
+	for range ours {
+		f.InsertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", 2*wholePayload)))
+	}
+	statements := f.Store.tables.Statements()
+	got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: ours - 50, Soon: 50,
+		Lease: lease})
+	statements = f.Store.tables.Statements() - statements
+	if err != nil || len(got) != ours-50 || statements > 10 {
+		t.Errorf("%d jobs by %d statements, %v", len(got), statements, err)
+	}
+}

@@ -17,7 +17,7 @@ const maxRescanPages = 4
 // reads while it finds nothing to take. Of a page larger than the claim wants,
 // payloads come whole up to wholePayload bytes only: large payloads of foreign
 // rows are not held in memory. Where such a payload stands first, as many rows are read
-// again as have at most wholePage bytes together, or the one.
+// again as have at most wholePage bytes together, or as many as the claim wants.
 const (
 	smallPage    = 20
 	largePage    = 2000
@@ -58,7 +58,7 @@ func (c *claim) page(
 		x.rows = x.rows[:cut]
 		return x, true, nil
 	}
-	l = looking(rowsWithin(x.rows, wholePage))
+	l = looking(max(c.want(), rowsWithin(x.rows, wholePage)))
 	x.rows, x.now, err = c.s.tables.ReadCandidates(ctx, q, l)
 	return x, len(x.rows) == l.Limit, err
 }
