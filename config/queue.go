@@ -59,7 +59,7 @@ func defaultQueue() Queue {
 		Enabled: true, Worker: true, Encrypt: true,
 		Queues: []string{"cmsjobs", "default"}, Default: "cmsjobs",
 		Poll: 3 * time.Second, PollFirst: 500 * time.Millisecond, Refresh: 300 * time.Second,
-		Concurrency: 1, Prefetch: 64, Lease: 90 * time.Second,
+		Concurrency: 1, Prefetch: 512, Lease: 90 * time.Second,
 		Memory: 512 << 20, Grace: 30 * time.Second,
 		HeartbeatStale: 300 * time.Second, KeepCompleted: 7 * day, KeepFailed: 30 * day,
 		PHPRetryAfter: 90 * time.Second,

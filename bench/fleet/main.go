@@ -41,7 +41,7 @@ func main() {
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	flag.BoolVar(&o.short, "short", false, "few jobs, 1 and 4 processes, one round: shows that the measurement works")
 	flag.IntVar(&o.jobs, "jobs", 12_000, "jobs of one process; 64 get five times as many")
-	flag.IntVar(&o.prefetch, "prefetch", 64, "queue.prefetch of each process")
+	flag.IntVar(&o.prefetch, "prefetch", 512, "queue.prefetch of each process")
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
 	flag.StringVar(&o.only, "only", "", "mariadb, mysql, postgresql or sqlite alone")
 	flag.StringVar(&o.peers, "peers", "all", "beside ours: all, none, or one of laravel, river and graphile-worker")

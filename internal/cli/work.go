@@ -30,7 +30,7 @@ func addWorkFlags(c *cobra.Command) {
 	f := c.Flags()
 	f.StringSlice("queue", nil, "queues to empty, in this order (repeat, or a,b)")
 	f.IntP("concurrency", "n", 1, "jobs that run at once")
-	f.Int("prefetch", 64, "jobs claimed ahead at most, when they are short; 0 is none")
+	f.Int("prefetch", 512, "jobs claimed ahead at most, when they are short; 0 is none")
 	f.String("memory", "512MiB", "finish and exit with code 12 above this")
 	f.Int("max-jobs", 0, "stop after so many jobs")
 	f.String("max-time", "0s", "stop after so long")

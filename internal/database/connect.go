@@ -160,7 +160,10 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 		return nil, "", errors.New("the database's URL cannot be read: it is postgres://user:password@host:5432/db, " +
 			"special characters of the password as %XX")
 	}
-	c.ConnectTimeout = dialTimeout
+	// Of all that it takes to connect the dial alone is short: a server that starts a
+	// process for each connection may be slow to greet while it has much to do.
+	c.ConnectTimeout = readTimeout
+	c.DialFunc = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	BoundPostgres(c)
 	c.DialFunc = namedErrors(c.DialFunc)
 	// Statements here differ in their number of rows; keeping each prepared

@@ -42,6 +42,7 @@ type inFlightJobs struct {
 	nonEmpty *sync.Cond     // the line grew, or was closed
 	closed   bool
 	running  int
+	payload  int64     // bytes that all rows have together
 	slots    int       // how many may run
 	open     int       // how many slots there are: more than slots while those too many run their last job
 	last     time.Time // when a handler was last started
@@ -72,7 +73,11 @@ func (h *inFlightJobs) take(claimed []Claimed, now time.Time) {
 	for _, c := range claimed {
 		x := &inFlightJob{claimed: c, taken: now, lease: c.Lease, duplicates: c.Duplicates}
 		x.renewed.Store(&now)
+		if before := h.rows[c.Lease.ID]; before != nil { // released, and not dropped yet
+			h.payload -= int64(len(before.claimed.Payload))
+		}
 		h.rows[c.Lease.ID] = x
+		h.payload += int64(len(c.Payload))
 		h.pending = append(h.pending, x)
 	}
 	h.nonEmpty.Broadcast()
@@ -191,6 +196,7 @@ func (h *inFlightJobs) drop(xs []*inFlightJob) {
 	for _, x := range xs {
 		if h.rows[x.claimed.Lease.ID] == x {
 			delete(h.rows, x.claimed.Lease.ID)
+			h.payload -= int64(len(x.claimed.Payload))
 		}
 	}
 }
@@ -200,6 +206,13 @@ func (h *inFlightJobs) counts() (waiting, running int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return len(h.pending), h.running
+}
+
+// bytes is how much payload all claimed jobs have together.
+func (h *inFlightJobs) bytes() int64 {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.payload
 }
 
 // ending is how many have ended and are not written yet.

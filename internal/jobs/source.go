@@ -18,6 +18,8 @@ type ClaimRequest struct {
 	// Ahead is how many of them have no free slot to wait for. A job that may be
 	// started only once more is not among these.
 	Ahead int
+	// AheadBytes is how many bytes of payload those have together at most.
+	AheadBytes int64
 	// Soon is how many more the worker expects to claim within a quarter of a second.
 	// Rows are read for them, and no other process gets these in that time.
 	Soon int

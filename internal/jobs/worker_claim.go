@@ -113,8 +113,8 @@ func (w *Worker) claim(runCtx context.Context, queues []string, capacity int, wh
 func (w *Worker) request(queues []string, limit, held int) ClaimRequest {
 	waiting, running := w.inFlight.counts()
 	return ClaimRequest{Worker: w.c.Info.ID, Queues: queues, Limit: limit,
-		Ahead: limit - min(limit, max(w.slots()-waiting-running+held, 0)), Soon: max(w.soon()-limit, 0),
-		Lease: w.c.Lease}
+		Ahead:      limit - min(limit, max(w.slots()-waiting-running+held, 0)),
+		AheadBytes: aheadBytes - w.inFlight.bytes(), Soon: max(w.soon()-limit, 0), Lease: w.c.Lease}
 }
 
 // soonTime is for which time's jobs rows are read. A rest beside what a claim takes is
@@ -214,13 +214,24 @@ func (w *Worker) capacityAfter(held int) int {
 // jobs are not kept from idle workers.
 const prefetchTime = 50 * time.Millisecond
 
-// prefetchTarget is how many jobs to hold beyond the slots.
+// leastAhead is how many are claimed ahead at least, where runs are short: with fewer, a
+// slow pace would become slower.
+const leastAhead = 64
+
+// aheadBytes is how many bytes of payload a worker holds at most to claim ahead.
+const aheadBytes = 16 << 20
+
+// prefetchTarget is how many jobs to hold beyond the slots: what these do within
+// prefetchTime by the length of a run, and what the worker claims in it. With many
+// processes on one machine the latter is far less, and what one of them holds the
+// others could run.
 func (w *Worker) prefetchTarget() int {
 	mean := w.meanNanos.Load()
-	if w.c.Prefetch == 0 || mean == 0 || w.slotsAreLong() {
+	if w.c.Prefetch == 0 || mean == 0 || w.slotsAreLong() || w.inFlight.bytes() >= aheadBytes {
 		return 0
 	}
-	return min(w.c.Prefetch, int(int64(w.slots())*int64(prefetchTime)/mean))
+	return int(min(int64(w.c.Prefetch), int64(w.slots())*int64(prefetchTime)/mean,
+		max(w.pace.within(prefetchTime), leastAhead)))
 }
 
 // slotsAreLong says that all slots run jobs, none of which began lately.

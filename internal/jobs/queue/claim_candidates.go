@@ -70,9 +70,14 @@ func (c *claim) choose(
 
 // tooEarly says that x is not claimed ahead of a free slot, as the one after so
 // many others: it may be started only once more, and a process that dies would
-// take that start from it.
+// take that start from it, or the payloads of those before it are as much as the
+// process may hold.
 func (c *claim) tooEarly(x *tables.Candidate, before int) bool {
-	return before >= c.r.Limit-c.r.Ahead && x.Fault == nil && x.Job.Last()
+	if before < c.r.Limit-c.r.Ahead {
+		return false
+	}
+	c.aheadBytes += int64(len(x.Payload))
+	return c.aheadBytes > c.r.AheadBytes || x.Fault == nil && x.Job.Last()
 }
 
 // mayClaim says whether a candidate is ours, its lease may be taken over, and its

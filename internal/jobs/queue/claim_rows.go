@@ -259,9 +259,17 @@ func (s *Store) taking(n *next) (string, []any) {
 
 // noteWon notes that the claim got a row; 0 stands for all of them.
 func (n *next) noteWon(id int64) {
-	for _, row := range n.rows {
-		if id == 0 || row.ID == id {
-			n.won = append(n.won, row)
+	if id == 0 {
+		n.wonAll()
+		return
+	}
+	if n.byID == nil {
+		n.byID = make(map[int64]*tables.Candidate, len(n.rows))
+		for _, row := range n.rows {
+			n.byID[row.ID] = row
 		}
+	}
+	if row := n.byID[id]; row != nil {
+		n.won = append(n.won, row)
 	}
 }

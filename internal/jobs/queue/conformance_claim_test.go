@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -122,20 +123,59 @@ func conformASettlementBringsManyJobs(t *testing.T, f *fixture) {
 func conformNoLastStartAhead(t *testing.T, f *fixture) {
 	receipts := f.MustEnqueue(tablestest.Job(`1`), tablestest.Job(`2`).WithMaxAttempts(1), tablestest.Job(`3`))
 	got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 3, Ahead: 2,
-		Lease: lease})
+		AheadBytes: 1 << 20, Lease: lease})
 	if err != nil || len(got) != 1 || got[0].Job.ID != receipts[0].ID {
 		t.Fatalf("claimed %+v, %v; want the first alone", got, err)
 	}
 	f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
 	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
 	ahead := askOne
-	ahead.Limit, ahead.Ahead = 2, 2
+	ahead.Limit, ahead.Ahead, ahead.AheadBytes = 2, 2, 1<<20
 	if next, lost := f.relayAll(ahead, tablestest.End(got[0], jobs.Completed)); lost != nil || len(next) != 0 {
 		t.Errorf("%v, claimed %+v along, ahead of a slot", lost, next)
 	}
 	if got = f.MustClaim(2); len(got) != 2 || got[0].Job.ID != receipts[1].ID {
 		t.Errorf("claimed %+v, want the second and the third", got)
 	}
+}
+
+// Ahead of free slots jobs are claimed while their payloads are not too much to hold.
+func conformAheadWithinBytes(t *testing.T, f *fixture) {
+	size := f.enqueueLarge(8, 2*wholePayload)
+	ask := jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: 7, Ahead: 6, AheadBytes: 2 * size,
+		Lease: lease}
+	got, err := f.Claim(bg, ask)
+	if err != nil || len(got) != 3 {
+		t.Fatalf("claimed %d, %v; want one for the slot and two ahead", len(got), err)
+	}
+	f.classesOf("default").next = f.tables.Options.Clock().Add(time.Hour)
+	f.cursorOf("default", 0).next = f.tables.Options.Clock().Add(time.Hour)
+	ask.AheadBytes = size
+	next, lost := f.relayAll(ask, tablestest.End(got[0], jobs.Completed))
+	if lost != nil || len(next) > 2 {
+		t.Fatalf("%v, claimed %d along; want one for the slot and one ahead at most", lost, len(next))
+	}
+	if len(next) == 0 { // not all was read: the next claim does it
+		if next, err = f.Claim(bg, ask); err != nil || len(next) != 2 {
+			t.Fatalf("claimed %d, %v; want one for the slot and one ahead", len(next), err)
+		}
+	}
+	ask.Limit, ask.AheadBytes = 6, 0
+	if got, err = f.Claim(bg, ask); err != nil || len(got) != 0 {
+		t.Errorf("claimed %d ahead of a slot, %v; want none", len(got), err)
+	}
+	if got = f.MustClaim(8); len(got) != 8-3-len(next) {
+		t.Errorf("claimed %d at the end", len(got))
+	}
+}
+
+// enqueueLarge enqueues n jobs and says how large each payload is.
+func (f *fixture) enqueueLarge(n, bytes int) int64 {
+	payload := fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", bytes))
+	for range n {
+		f.InsertRaw("default", payload)
+	}
+	return int64(len(payload))
 }
 
 // The queue that comes first was empty a moment ago: a settlement brings the next

@@ -46,6 +46,7 @@ func TestConformance(t *testing.T) {
 		{"a settlement does not rest on the next job", conformASettlementDoesNotRestOnTheNextJob},
 		{"a settlement brings many jobs", conformASettlementBringsManyJobs},
 		{"a job is not claimed ahead for its last start", conformNoLastStartAhead},
+		{"no more is claimed ahead than may be held", conformAheadWithinBytes},
 		{"a queue seen empty costs no look", conformAQueueSeenEmptyCostsNoLook},
 		{"an unanswered claim is not charged", conformAnUnansweredClaimIsNotCharged},
 		{"an unanswered claim is nobody elses", conformAnUnansweredClaimIsNobodyElses},

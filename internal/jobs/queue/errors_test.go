@@ -219,6 +219,20 @@ func TestALostConnectionInAQueryIsAnOutage(t *testing.T) {
 	}
 }
 
+// A server with much to do may take seconds to greet: it is waited for longer than one
+// that cannot be reached. PostgreSQL starts a process for each connection.
+func TestAServerThatGreetsLateIsWaitedFor(t *testing.T) {
+	proxy := jobstest.NewProxy(t, jobstest.Shared(t, jobstest.PostgreSQL).Port)
+	proxy.Slow(1800 * time.Millisecond)
+	db, err := database.Connect(t.Context(), database.ConnectOptions{
+		DSN: fmt.Sprintf("postgres://postgres@127.0.0.1:%d/postgres?sslmode=disable", proxy.Port)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy.Slow(0)
+	db.Close()
+}
+
 func TestConnectSaysWhatToFix(t *testing.T) {
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -14,10 +14,10 @@ import (
 const maxRescanPages = 4
 
 // smallPage is how many rows a look reads at least, largePage how many it
-// reads while it finds nothing to take. Of a page larger than the claim wants,
-// payloads come whole up to wholePayload bytes only: large payloads of foreign
+// reads while it finds nothing to take. Of a page larger than the claim has free slots
+// for, payloads come whole up to wholePayload bytes only: large payloads of foreign
 // rows are not held in memory. Where such a payload stands first, as many rows are read
-// again as have at most wholePage bytes together, or as many as the claim wants.
+// again as have at most wholePage bytes together, or as many as have a slot.
 const (
 	smallPage    = 20
 	largePage    = 2000
@@ -41,7 +41,7 @@ func (c *claim) page(
 	ctx context.Context, q tables.Tx, size *pageSize, least int, looking func(limit int) tables.CandidateQuery,
 ) (x prefetched, more bool, err error) {
 	l := looking(max(least, int(*size)))
-	if l.Limit > max(c.want(), smallPage) {
+	if l.Limit > max(c.wantNow(), smallPage) {
 		l.Whole = wholePayload
 	}
 	x.read = c.s.tables.Options.Clock()
@@ -58,7 +58,7 @@ func (c *claim) page(
 		x.rows = x.rows[:cut]
 		return x, true, nil
 	}
-	l = looking(max(c.want(), rowsWithin(x.rows, wholePage)))
+	l = looking(max(c.wantNow(), rowsWithin(x.rows, wholePage)))
 	x.rows, x.now, err = c.s.tables.ReadCandidates(ctx, q, l)
 	return x, len(x.rows) == l.Limit, err
 }

@@ -49,7 +49,8 @@ type next struct {
 	*claim
 	rows  []*tables.Candidate
 	until int64
-	won   []*tables.Candidate // of rows: usually all; none where another worker was faster with one
+	byID  map[int64]*tables.Candidate // rows, once the server names some
+	won   []*tables.Candidate         // of rows: usually all; none where another worker was faster with one
 	// chosen are the rows, also when the claim is dropped; block is where they come
 	// from, of cursor.
 	chosen []*tables.Candidate

@@ -193,8 +193,9 @@ type claim struct {
 	// unseen says that the claim ended at its bounds before it saw all rows,
 	// stopped that it ended before a job that must wait for a free slot.
 	unseen, stopped bool
-	beaten          bool // another process was faster with a row: a larger page would be in vain, too
-	heard           bool // a job came to the queue since a look found nothing in it
+	aheadBytes      int64 // of payloads that were chosen ahead of a free slot
+	beaten          bool  // another process was faster with a row: a larger page would be in vain, too
+	heard           bool  // a job came to the queue since a look found nothing in it
 }
 
 func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
@@ -203,6 +204,9 @@ func (s *Store) newClaim(r jobs.ClaimRequest) *claim {
 }
 
 func (c *claim) want() int { return c.r.Limit - len(c.taken) }
+
+// wantNow is how many of them have a free slot.
+func (c *claim) wantNow() int { return max(c.want()-c.r.Ahead, 0) }
 
 // maxPages bounds how many pages of other programs' rows one claim reads. The next
 // claim goes on behind them, at once (jobs.ErrUnseen).
