@@ -14,7 +14,7 @@ func TestHowManyJobsAreClaimedAhead(t *testing.T) {
 		perSecond float64
 		want      int
 	}{
-		{"fast", 10 * time.Microsecond, 8_000, 400},
+		{"fast", 10 * time.Microsecond, 2_000, 400},
 		{"as many as it may", 10 * time.Microsecond, 60_000, 512},
 		{"slow database", 10 * time.Microsecond, 200, leastAhead},
 		{"longer runs", 10 * time.Millisecond, 20_000, 5},
@@ -38,7 +38,7 @@ func aheadOf(mean time.Duration, perSecond float64) *Worker {
 // A worker holds a bounded number of bytes of payload, however many jobs these are, and
 // however they come and go.
 func TestAWorkerHoldsSoManyBytesAhead(t *testing.T) {
-	w := aheadOf(10*time.Microsecond, 8_000)
+	w := aheadOf(10*time.Microsecond, 2_000)
 	payload := slices.Repeat([]byte{'x'}, 1<<20)
 	claim := func(ids ...int64) (list []Claimed) {
 		for _, id := range ids {

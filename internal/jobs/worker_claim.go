@@ -216,14 +216,14 @@ const prefetchTime = 50 * time.Millisecond
 
 // leastAhead is how many are claimed ahead at least, where runs are short: with fewer, a
 // slow pace would become slower.
-const leastAhead = 64
+const leastAhead = 128
 
 // aheadBytes is how many bytes of payload a worker holds at most to claim ahead.
 const aheadBytes = 16 << 20
 
 // prefetchTarget is how many jobs to hold beyond the slots: what these do within
-// prefetchTime by the length of a run, and what the worker claims in it. With many
-// processes on one machine the latter is far less, and what one of them holds the
+// prefetchTime by the length of a run, and what the worker claims within soonTime. With
+// many processes on one machine the latter is far less, and what one of them holds the
 // others could run.
 func (w *Worker) prefetchTarget() int {
 	mean := w.meanNanos.Load()
@@ -231,7 +231,7 @@ func (w *Worker) prefetchTarget() int {
 		return 0
 	}
 	return int(min(int64(w.c.Prefetch), int64(w.slots())*int64(prefetchTime)/mean,
-		max(w.pace.within(prefetchTime), leastAhead)))
+		max(w.pace.within(soonTime), leastAhead)))
 }
 
 // slotsAreLong says that all slots run jobs, none of which began lately.
