@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -34,6 +33,7 @@ type peer struct {
 type try struct {
 	name string
 	args []string
+	most int // processes, fewer than which it works with; 0: any number so far
 }
 
 // riverTries: how many goroutines a client has, which is also how many jobs it fetches at
@@ -81,7 +81,7 @@ func newRiver(ctx context.Context, dir string) (*peer, error) {
 	p.refill = func(jobs int) []string { return []string{"-refill", "-jobs", strconv.Itoa(jobs)} }
 	for _, n := range riverTries {
 		p.tries = append(p.tries, try{fmt.Sprintf("MaxWorkers %d, cooldown %d ms", n[0], n[1]),
-			[]string{"-workers", strconv.Itoa(n[0]), "-cooldown", fmt.Sprintf("%dms", n[1])}})
+			[]string{"-workers", strconv.Itoa(n[0]), "-cooldown", fmt.Sprintf("%dms", n[1])}, 0})
 	}
 	return p, nil
 }
@@ -98,7 +98,7 @@ func newGraphile(ctx context.Context, dir string) (*peer, error) {
 	p.refill = func(jobs int) []string { return []string{"fill", strconv.Itoa(jobs)} }
 	for _, n := range graphileTries {
 		p.tries = append(p.tries, try{fmt.Sprintf("%d at once, local queue %d", n[0], n[1]),
-			[]string{"work", strconv.Itoa(n[0]), strconv.Itoa(n[1])}})
+			[]string{"work", strconv.Itoa(n[0]), strconv.Itoa(n[1])}, 0})
 	}
 	return p, err
 }
@@ -110,18 +110,26 @@ func (p *peer) command(ctx context.Context, args []string) *exec.Cmd {
 	return cmd
 }
 
-// best is what n processes do, set up in the best of the ways for so many.
+// best is what n processes do, set up in the best of the ways for so many. A way that
+// does not work with so many is not tried with more.
 func (p *peer) best(ctx context.Context, s *servers.Server, n, jobs int) (figures, string, error) {
 	var best figures
 	how := ""
-	for _, t := range p.tries {
-		f, err := p.work(ctx, s, n, jobs, t.args)
-		if errors.Is(err, errLeft) { // so many cannot be set up like this
-			say("%s: %d processes of %s, %s: %v", s.Name, n, p.name, t.name, err)
+	for i := range p.tries {
+		t := &p.tries[i]
+		if t.most > 0 && n >= t.most {
 			continue
 		}
-		if err != nil {
-			return best, "", fmt.Errorf("%d processes of %s, %s: %w", n, p.name, t.name, err)
+		f, err := p.work(ctx, s, n, jobs, t.args)
+		switch {
+		case ctx.Err() != nil:
+			return best, "", ctx.Err()
+		case err != nil && n == 1:
+			return best, "", fmt.Errorf("one process of %s, %s: %w", p.name, t.name, err)
+		case err != nil:
+			say("%s: %d processes of %s, %s: %v", s.Name, n, p.name, t.name, err)
+			t.most = n
+			continue
 		}
 		say("%s: %d processes of %s, %s: %s", s.Name, n, p.name, t.name, f.short())
 		if f.rate > best.rate {
@@ -132,6 +140,9 @@ func (p *peer) best(ctx context.Context, s *servers.Server, n, jobs int) (figure
 }
 
 func (p *peer) work(ctx context.Context, s *servers.Server, n, jobs int, args []string) (f figures, err error) {
+	if err := rested(ctx, p.db); err != nil {
+		return f, err
+	}
 	if out, err := p.command(ctx, p.refill(jobs)).CombinedOutput(); err != nil {
 		return f, fmt.Errorf("filling: %w\n%s", err, out)
 	}
@@ -156,6 +167,18 @@ func (p *peer) work(ctx context.Context, s *servers.Server, n, jobs int, args []
 		client: float64(client) / float64(jobs)}, err
 }
 
+// rested waits until the server has nothing left to do of a measurement that was broken off.
+func rested(ctx context.Context, db *sqlx.DB) error {
+	for begun := time.Now(); ; time.Sleep(100 * time.Millisecond) {
+		var busy int
+		err := db.GetContext(ctx, &busy, "SELECT COUNT(*) FROM pg_stat_activity WHERE state = 'active' AND "+
+			"backend_type = 'client backend' AND pid <> pg_backend_pid()")
+		if err == nil && busy == 0 || ctx.Err() != nil || time.Since(begun) > 2*time.Minute {
+			return err
+		}
+	}
+}
+
 // besidePeers measures River and graphile-worker on PostgreSQL.
 func (o *options) besidePeers(ctx context.Context, r *results, s *servers.Server) error {
 	dir, err := os.MkdirTemp("", "cmsjobs-bench-")
@@ -176,8 +199,8 @@ func (o *options) besidePeers(ctx context.Context, r *results, s *servers.Server
 				return err
 			}
 			if how == "" {
-				r.absent = append(r.absent, fmt.Sprintf("%d processes of %s: %v in each way to set it up", n, p.name,
-					errLeft))
+				r.absent = append(r.absent, fmt.Sprintf("%d processes of %s: no way to set it up ends within three minutes",
+					n, p.name))
 				continue
 			}
 			r.add(s.Name, p.name, n, f)
