@@ -31,9 +31,9 @@ type peer struct {
 
 // try is a way to set a peer up.
 type try struct {
-	name string
-	args []string
-	most int // processes, fewer than which it works with; 0: any number so far
+	name  string
+	args  []string
+	fails int // with so many processes, and so with more; 0: with no number so far
 }
 
 // riverTries: how many goroutines a client has, which is also how many jobs it fetches at
@@ -80,8 +80,8 @@ func newRiver(ctx context.Context, dir string) (*peer, error) {
 	p.program = []string{program, "-dsn"}
 	p.refill = func(jobs int) []string { return []string{"-refill", "-jobs", strconv.Itoa(jobs)} }
 	for _, n := range riverTries {
-		p.tries = append(p.tries, try{fmt.Sprintf("MaxWorkers %d, cooldown %d ms", n[0], n[1]),
-			[]string{"-workers", strconv.Itoa(n[0]), "-cooldown", fmt.Sprintf("%dms", n[1])}, 0})
+		p.tries = append(p.tries, try{name: fmt.Sprintf("MaxWorkers %d, cooldown %d ms", n[0], n[1]),
+			args: []string{"-workers", strconv.Itoa(n[0]), "-cooldown", fmt.Sprintf("%dms", n[1])}})
 	}
 	return p, nil
 }
@@ -97,8 +97,8 @@ func newGraphile(ctx context.Context, dir string) (*peer, error) {
 	p.program = []string{"node", script}
 	p.refill = func(jobs int) []string { return []string{"fill", strconv.Itoa(jobs)} }
 	for _, n := range graphileTries {
-		p.tries = append(p.tries, try{fmt.Sprintf("%d at once, local queue %d", n[0], n[1]),
-			[]string{"work", strconv.Itoa(n[0]), strconv.Itoa(n[1])}, 0})
+		p.tries = append(p.tries, try{name: fmt.Sprintf("%d at once, local queue %d", n[0], n[1]),
+			args: []string{"work", strconv.Itoa(n[0]), strconv.Itoa(n[1])}})
 	}
 	return p, err
 }
@@ -117,7 +117,7 @@ func (p *peer) best(ctx context.Context, s *servers.Server, n, jobs int) (figure
 	how := ""
 	for i := range p.tries {
 		t := &p.tries[i]
-		if t.most > 0 && n >= t.most {
+		if t.fails > 0 && n >= t.fails {
 			continue
 		}
 		f, err := p.work(ctx, s, n, jobs, t.args)
@@ -128,7 +128,7 @@ func (p *peer) best(ctx context.Context, s *servers.Server, n, jobs int) (figure
 			return best, "", fmt.Errorf("one process of %s, %s: %w", p.name, t.name, err)
 		case err != nil:
 			say("%s: %d processes of %s, %s: %v", s.Name, n, p.name, t.name, err)
-			t.most = n
+			t.fails = n
 			continue
 		}
 		say("%s: %d processes of %s, %s: %s", s.Name, n, p.name, t.name, f.short())

@@ -92,9 +92,7 @@ func TestForeignPayloadsAreReadTogether(t *testing.T) {
 func TestOurLargePayloadsAreClaimedTogether(t *testing.T) {
 	const ours = 300
 	f := openFixture(t, variants()[0], variants()[0].Database(t))
-	for range ours {
-		f.InsertRaw("default", fmt.Sprintf(`{"type":"test.plain","data":%q}`, strings.Repeat("y", 2*wholePayload)))
-	}
+	f.enqueueLarge(ours, 2*wholePayload)
 	statements := f.Store.tables.Statements()
 	got, err := f.Claim(bg, jobs.ClaimRequest{Worker: "host:1:x", Queues: []string{"default"}, Limit: ours - 50, Soon: 50,
 		Lease: lease})
