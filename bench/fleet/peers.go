@@ -199,8 +199,8 @@ func (o *options) besidePeers(ctx context.Context, r *results, s *servers.Server
 				return err
 			}
 			if how == "" {
-				r.absent = append(r.absent, fmt.Sprintf("%d processes of %s: no way to set it up ends within three minutes",
-					n, p.name))
+				r.absent = append(r.absent,
+					fmt.Sprintf("%d processes of %s: no way to set it up ends within three minutes", n, p.name))
 				continue
 			}
 			r.add(s.Name, p.name, n, f)
