@@ -113,17 +113,22 @@ func (e *Evaluator) Run(ctx context.Context) error {
 	tick := time.NewTicker(e.c.Every)
 	defer tick.Stop()
 	for {
-		states := e.Evaluate(ctx)
-		if e.c.Pinger != nil && ctx.Err() == nil {
-			if err := e.c.Pinger.call(ctx, e, states); err != nil && ctx.Err() == nil {
-				e.c.Logger.Warn("external monitor not reachable", "event", "monitor.ping_failed", "error", err)
-			}
-		}
-		e.deliver(context.WithoutCancel(ctx))
+		e.round(ctx)
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-tick.C:
 		}
 	}
+}
+
+// round evaluates once, tells the external monitor and delivers what changed.
+func (e *Evaluator) round(ctx context.Context) {
+	states := e.Evaluate(ctx)
+	if e.c.Pinger != nil && ctx.Err() == nil {
+		if err := e.c.Pinger.call(ctx, e, states); err != nil && ctx.Err() == nil {
+			e.c.Logger.Warn("external monitor not reachable", "event", "monitor.ping_failed", "error", err)
+		}
+	}
+	e.deliver(context.WithoutCancel(ctx))
 }

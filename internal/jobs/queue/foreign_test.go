@@ -14,7 +14,7 @@ import (
 // seen all; claims at once after it come to ours. Large payloads of others are
 // not read in large pages, nor stepped over unread.
 func TestAClaimThatEndsAtItsBoundsSaysSo(t *testing.T) {
-	const foreign = 80 // one of them is a page
+	const foreign = 50 // one of them is a page, and 20 pages are a claim
 	for _, v := range variants() {
 		if v.Wall {
 			continue
