@@ -53,7 +53,9 @@ type Dialect struct {
 	Arrays    bool // a parameter may be an array: = ANY(?), unnest(?)
 	// TypedSelect says that a parameter in a SELECT list needs a CAST.
 	TypedSelect bool
-	// KeyInIndexes says that every index ends with the primary key by itself.
+	// KeyInIndexes says that every index ends with the primary key by itself, and that rows
+	// are read in that order. InnoDB does so too, TiDB only where the index names the key:
+	// it would sort all rows of a queue. InnoDB stores a key that is named once.
 	KeyInIndexes bool
 	// Engines says that a table has a storage engine, which may know no transactions.
 	Engines bool
@@ -76,8 +78,8 @@ var dialects = map[string]Dialect{
 	"mysql": {Name: MySQL, quote: "`", Now: "UNIX_TIMESTAMP()", Millis: "CAST(UNIX_TIMESTAMP(NOW(3))*1000 AS SIGNED)",
 		Clock: "CAST(UNIX_TIMESTAMP(SYSDATE(3))*1000 AS SIGNED)", ClockAfterLock: true,
 		ForUpdate: " FOR UPDATE", Bytes: "LENGTH", True: "1", MaxParams: 60000,
-		Bind:         sqlx.QUESTION,
-		KeyInIndexes: true, Engines: true, ConvertsTimestamps: true, Changes: BinaryLog},
+		Bind:    sqlx.QUESTION,
+		Engines: true, ConvertsTimestamps: true, Changes: BinaryLog},
 	"pgx": {Name: PostgreSQL, quote: `"`, Now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
 		Millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
 		Clock:     "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
