@@ -43,10 +43,8 @@ func TestRecipes(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "internal/web/recipe_test.go"), []byte(showsTheNewPage), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	goIn(t, dir, "test", "-vet=off", "./internal/web", "-run",
-		"^(TestTheDocumentIsThatOfTheRoutes|TestTheTableOfRights)$", "-update")
-	goIn(t, dir, "test", "-vet=off", "./internal/web", "-run",
-		"^(TestEveryTextIsThereInEachLanguage|TestNoTextIsUnused|TestTheNewPage)$")
+	goIn(t, dir, "test", "-vet=off", "./internal/web", "-update", "-run", "^(TestTheDocumentIsThatOfTheRoutes|"+
+		"TestTheTableOfRights|TestEveryTextIsThereInEachLanguage|TestNoTextIsUnused|TestTheNewPage)$")
 	goIn(t, dir, "build", "-o", "cmsjobs", "./cmd/cmsjobs")
 
 	file := filepath.Join(dir, "cms.sqlite") // an empty file is an empty database
