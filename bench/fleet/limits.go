@@ -69,6 +69,29 @@ func (o *options) besideLoop(ctx context.Context, r *results, s *site) error {
 	return nil
 }
 
+// loopsName is the series of many bare loops.
+const loopsName = "bare loops"
+
+// loopRows is how many rows each of many bare loops ends in a transaction.
+const loopRows = 64
+
+// manyLoops measures n bare loops, each with rows of its own: what so many processes cost
+// the machine and the server, where none of them has to do with another.
+func (o *options) manyLoops(ctx context.Context, r *results, s *site, n int) error {
+	started := 0
+	f, err := s.work(ctx, n, o.count(n), func() (*exec.Cmd, error) {
+		started++
+		return child(ctx, "-child", s.dsn, "-loop", strconv.Itoa(loopRows), "-server", s.server.Name, "-share",
+			fmt.Sprintf("%d/%d", started-1, n))
+	})
+	if err != nil {
+		return fmt.Errorf("%d bare loops: %w", n, err)
+	}
+	say("%s: %d bare loops: %s", s.server.Name, n, f.short())
+	r.add(s.server.Name, loopsName, n, f)
+	return nil
+}
+
 // median is the measurement with the middle rate.
 func median(all []figures) figures {
 	slices.SortFunc(all, func(a, b figures) int { return int(a.rate - b.rate) })

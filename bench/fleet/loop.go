@@ -20,14 +20,17 @@ import (
 // transaction, in as few trips as the server allows, deletes the rows that it reserved
 // before (if they are still its own), writes a line of history for each and reserves
 // the next. It shows what a server has to give to a worker that is as careful.
-// It claims nothing beside others, renews, retries and answers nobody.
+// It claims nothing beside others, renews, retries and answers nobody: where several run,
+// each has a share of the rows that is known before.
 type loop struct {
 	dsn, server string
-	rows        int // a transaction
+	rows        int    // a transaction
+	share       string // of the rows, as "3/64" for the fourth of 64 equal parts; "" is all
 
 	db     *sqlx.DB
 	swap   func(ctx context.Context, done, next batch) error
 	last   int64 // the row that was read last
+	end    int64 // the last row of the share
 	ahead  batch // read, not yet reserved
 	worker string
 }
@@ -75,12 +78,32 @@ func (l *loop) run(ctx context.Context) error {
 		return err
 	}
 	before := servers.OwnCPU()
+	if err := l.readShare(ctx); err != nil {
+		return err
+	}
 	if err := l.work(ctx); err != nil {
 		return err
 	}
 	used := servers.OwnCPU() - before
 	_, _ = input.ReadString('\n') // its end is what counts
 	fmt.Println(used.Microseconds())
+	return nil
+}
+
+// readShare finds the rows of this loop: no other one has them.
+func (l *loop) readShare(ctx context.Context) error {
+	var part, parts int64 = 0, 1
+	if l.share != "" {
+		if _, err := fmt.Sscanf(l.share, "%d/%d", &part, &parts); err != nil {
+			return fmt.Errorf("the share %q: %w", l.share, err)
+		}
+	}
+	var first, last int64
+	if err := l.db.QueryRowxContext(ctx, "SELECT MIN(id), MAX(id) FROM jobs").Scan(&first, &last); err != nil {
+		return err
+	}
+	size := last - first + 1
+	l.last, l.end = first-1+size*part/parts, first-1+size*(part+1)/parts
 	return nil
 }
 
@@ -108,8 +131,8 @@ func (l *loop) work(ctx context.Context) error {
 func (l *loop) next(ctx context.Context) (batch, error) {
 	if len(l.ahead) == 0 {
 		err := l.db.SelectContext(ctx, &l.ahead, fmt.Sprintf("SELECT id, payload, available_at, created_at FROM jobs "+
-			"WHERE id > %d AND queue = 'default' AND reserved_at IS NULL AND available_at <= %d ORDER BY id LIMIT %d",
-			l.last, time.Now().Unix(), max(block, l.rows)))
+			"WHERE id > %d AND id <= %d AND queue = 'default' AND reserved_at IS NULL AND available_at <= %d "+
+			"ORDER BY id LIMIT %d", l.last, l.end, time.Now().Unix(), max(block, l.rows)))
 		if err != nil || len(l.ahead) == 0 {
 			return nil, err
 		}

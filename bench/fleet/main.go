@@ -49,6 +49,7 @@ func main() {
 		"what the servers themselves make of the same statements")
 	flag.StringVar(&child.dsn, "child", "", "be a worker on this database (the program starts itself so)")
 	flag.IntVar(&bare.rows, "loop", 0, "with -child: be the bare loop of so many rows a transaction")
+	flag.StringVar(&bare.share, "share", "", "with -loop: its part of the rows, as 0/4; all where none is given")
 	flag.StringVar(&bare.server, "server", "", "with -loop: the server's name")
 	flag.Parse()
 	var err error

@@ -41,6 +41,9 @@ func (o *options) onServer(ctx context.Context, r *results, which server) error 
 			}
 			r.add(s.Name, how.String(), n, f)
 		}
+		if err := o.manyLoops(ctx, r, t, n); err != nil {
+			return err
+		}
 		if o.beside("laravel") && s.Name != "PostgreSQL" {
 			if err := o.besideLaravel(ctx, r, t, n); err != nil {
 				return fmt.Errorf("%d of Laravel's workers: %w", n, err)
