@@ -75,8 +75,8 @@ const loopsName = "bare loops"
 // loopRows is how many rows each of many bare loops ends in a transaction.
 const loopRows = 64
 
-// manyLoops measures n bare loops, each with rows of its own: what so many processes cost
-// the machine and the server, where none of them has to do with another.
+// manyLoops measures n bare loops, each with separate rows: what so many processes cost the
+// machine and the server, where none of them has to do with another.
 func (o *options) manyLoops(ctx context.Context, r *results, s *site, n int) error {
 	started := 0
 	f, err := s.work(ctx, n, o.count(n), func() (*exec.Cmd, error) {

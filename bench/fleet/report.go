@@ -98,8 +98,8 @@ func (r *results) processes(b *strings.Builder, o *options, server string) {
 		rows = append(rows, row)
 	}
 	table(b, "Many processes, "+server, "jobs/s · processor time of server + clients, µs a job · of ours by how many "+
-		"places 99 of 100 jobs are overtaken at most, of a peer how it was set up. Each of the bare loops has rows of "+
-		"its own, and ends "+fmt.Sprint(loopRows)+" in a transaction.", head, rows)
+		"places 99 of 100 jobs are overtaken at most, of a peer how it was set up. Each of the bare loops has "+
+		"separate rows, and ends "+fmt.Sprint(loopRows)+" in a transaction.", head, rows)
 }
 
 func (r *results) cell(s *series, n int) string {
