@@ -70,6 +70,9 @@ func (l *loop) run(ctx context.Context) error {
 	if err := l.choose(); err != nil {
 		return err
 	}
+	if err := l.readShare(ctx); err != nil { // the rows are there before a loop starts
+		return err
+	}
 	host, _ := os.Hostname()
 	l.worker = fmt.Sprintf("%s:%d:loop", host, os.Getpid())
 	fmt.Println("ready")
@@ -78,9 +81,6 @@ func (l *loop) run(ctx context.Context) error {
 		return err
 	}
 	before := servers.OwnCPU()
-	if err := l.readShare(ctx); err != nil {
-		return err
-	}
 	if err := l.work(ctx); err != nil {
 		return err
 	}

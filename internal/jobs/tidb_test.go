@@ -37,8 +37,9 @@ func TestEachJobRunsOnceOnTiDB(t *testing.T) {
 
 func eachOnceInManyProcesses(t *testing.T, l *lab) {
 	t.Helper()
-	l.config.Lease = 10 * time.Minute                     // no fault, not even that of a busy machine
-	if err := l.store.AddIndex(t.Context()); err != nil { // without it TiDB sorts the queue for each claim
+	l.config.Lease = 10 * time.Minute // no fault, not even that of a busy machine
+	// Without the index TiDB sorts the queue for each claim.
+	if err := l.store.AddIndex(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	l.eachOnce(size(4, 16), size(2000, 20_000), time.Duration(size(5, 60))*time.Minute)
