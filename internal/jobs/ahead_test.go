@@ -27,6 +27,35 @@ func TestHowManyJobsAreClaimedAhead(t *testing.T) {
 	}
 }
 
+// A worker that claims faster than its ends are written claims no more until they are.
+func TestWhatEndedAndIsNotWrittenIsBounded(t *testing.T) {
+	for _, c := range []struct {
+		name      string
+		perSecond float64
+		ended     int
+		claims    bool
+	}{
+		{"none", 2_000, 0, true},
+		{"a few, whose settlement brings the next jobs", 2_000, manyEnds - 1, false},
+		{"many", 2_000, manyEnds, true},
+		{"as many as are claimed ahead", 2_000, 401, true},
+		{"more than are claimed ahead", 2_000, 402, false},
+		{"many, of a slow database", 200, manyEnds + 2, false},
+	} {
+		w := aheadOf(10*time.Microsecond, c.perSecond)
+		w.c.Queues = []string{"default"}
+		w.claiming.Store(true)
+		w.paused.Store([]string(nil))
+		for id := range int64(c.ended) {
+			w.inFlight.take([]Claimed{{Lease: Lease{ID: id + 1}}}, time.Now())
+			w.inFlight.leaveSlot(w.inFlight.next())
+		}
+		if got := w.capacityBeside(w.inFlight.ending()); (got > 0) != c.claims {
+			t.Errorf("%s: %d jobs would be claimed beside %d ends", c.name, got, c.ended)
+		}
+	}
+}
+
 func aheadOf(mean time.Duration, perSecond float64) *Worker {
 	w := &Worker{c: Config{Now: time.Now, Prefetch: 512}, inFlight: newHoldings(1)}
 	w.meanNanos.Store(int64(mean))

@@ -56,15 +56,23 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, unseen bool) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
-	capacity = w.capacity()
-	if ending := w.inFlight.ending(); ending > 0 && ending < manyEnds && w.claimsOnSettle() {
-		capacity = 0 // what they leave space for comes with their settlement
-	}
+	capacity = w.capacityBeside(w.inFlight.ending())
 	whole = w.endsWhenEmpty() && len(w.inFlight.list()) == 0
 	if queues := w.openQueues(); capacity > 0 && len(queues) > 0 {
 		took, unseen = w.claim(runCtx, queues, capacity, whole)
 	}
 	return took, capacity, whole, unseen
+}
+
+// capacityBeside is how many jobs may be claimed while so many ends are not written yet.
+// What a few leave space for comes with their settlement. Where more wait than are claimed
+// ahead, they are written first: else a process that claims faster than it settles would
+// hold ever more, and jobs that ended would run again if it died.
+func (w *Worker) capacityBeside(ending int) int {
+	if ending > 0 && ending < manyEnds && w.claimsOnSettle() || ending > w.slots()+max(w.prefetchTarget(), manyEnds) {
+		return 0
+	}
+	return w.capacity()
 }
 
 // waitNext waits until the next claim is worthwhile, at most idle where there was
