@@ -43,6 +43,7 @@ func main() {
 	flag.IntVar(&o.jobs, "jobs", 12_000, "jobs of one process; 64 get five times as many")
 	flag.IntVar(&o.prefetch, "prefetch", 512, "queue.prefetch of each process")
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
+	flag.IntVar(&o.rounds, "rounds", 3, "how often the bare loop and ours beside it are measured in turns; 0: not at all")
 	flag.StringVar(&o.only, "only", "", "mariadb, mysql, postgresql or sqlite alone")
 	flag.StringVar(&o.peers, "peers", "all", "beside ours: all, none, or one of laravel, river and graphile-worker")
 	flag.BoolVar(&o.plain, "plain", false, "MySQL and MariaDB alone, both without binary log and instrumentation: "+
@@ -63,7 +64,7 @@ func main() {
 			err = child.run(ctx)
 		}
 	default:
-		o.processes, o.slots, o.rounds = numbers(*processes), numbers(*slots), 3
+		o.processes, o.slots = numbers(*processes), numbers(*slots)
 		if o.short {
 			o.jobs, o.processes, o.rounds, *path = min(o.jobs, 1200), []int{1, 4}, 1, ""
 		}

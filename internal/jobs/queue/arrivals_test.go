@@ -2,12 +2,17 @@ package queue
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
 // Arrivals sees rows of all queues above a number, tells those that wait from
@@ -109,5 +114,51 @@ func TestALookForArrivalsReadsNoOtherRow(t *testing.T) {
 				t.Errorf("it read %d rows or keys", reads)
 			}
 		})
+	}
+}
+
+// A look at a table whose rows have all ended reads none of them, although PostgreSQL keeps
+// them until it vacuums. It reads the rows of the queue that comes first no more often.
+func TestALookReadsNoDeletedRows(t *testing.T) {
+	v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: tables.Stock}
+	f := openFixture(t, v, v.Database(t))
+	f.InsertRaw("default", `{"type":"test.plain"}`)
+	columns := f.Tables.Layout.Insert()
+	const rows = 16_384
+	for have := 1; have < rows; have *= 2 {
+		f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %s FROM jobs", columns, columns))
+	}
+	f.DB.MustExec("ANALYZE jobs")
+	f.claimIn(f.Store, 1, 0, "first", "default")
+	f.DB.MustExec("UPDATE cmsjobs_cursors SET id = (SELECT MAX(id) FROM jobs) WHERE name LIKE '%/default'")
+	f.noRescan(f.Store)
+	f.claimIn(f.Store, 1, 0, "first", "default") // it sees where the table ends
+	f.DB.MustExec("DELETE FROM jobs")
+	looks := 0
+	f.tables.Watch = func(statement string, args []any) {
+		if !strings.Contains(statement, "MAX(id)") {
+			return
+		}
+		looks++
+		var plan string
+		if err := f.DB.Get(&plan, "EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) "+sqlx.Rebind(sqlx.DOLLAR, statement),
+			args...); err != nil {
+			t.Error(err)
+			return
+		}
+		_, text, _ := strings.Cut(plan, `"Shared Hit Blocks": `)
+		if n, err := strconv.Atoi(strings.TrimSpace(text[:strings.Index(text, ",")])); err != nil || n > 40 {
+			t.Errorf("it reads %d pages, %v: %s\n%s", n, err, statement, plan)
+		}
+	}
+	f.noRescan(f.Store)
+	for range 2 {
+		f.Clock.Lengths += 2 * emptyTTL
+		if got := f.claimIn(f.Store, 1, 0, "first", "default"); len(got) != 0 {
+			t.Errorf("claimed %+v of an empty table", got)
+		}
+	}
+	if looks < 2 {
+		t.Errorf("%d looks", looks)
 	}
 }

@@ -136,15 +136,14 @@ func (s *Store) waitingClasses(ctx context.Context, queue string, again bool) (p
 // readCursor reads where the fleet's cursor is and, where the order is by id, which
 // row of the queue is the last one.
 func (s *Store) readCursor(ctx context.Context, l *scanCursor) (at tables.Cursor, err error) {
-	last, lastArgs := "0", []any{}
-	if !s.tables.OrderedByTime() {
-		last, lastArgs = "("+s.tables.LastOfQueue()+")", []any{l.queue}
-	}
 	together := s.tables.OwnDB == s.tables.DB
 	columns, args, into := "at, id", []any{}, []any{&at.Is.At, &at.Is.ID}
 	if together {
-		columns += ", " + last + ", (" + s.tables.LastOfTable() + ")"
-		args, into = append(args, lastArgs...), append(into, &at.Last, &at.Newest)
+		last, newest := s.tables.Ends(s.newest)
+		columns += ", " + last + ", " + newest
+		if into = append(into, &at.Last, &at.Newest); !s.tables.OrderedByTime() {
+			args = append(args, l.queue)
+		}
 	}
 	at.Found, err = s.tables.QueryRow(ctx, s.tables.OwnDB, into, "SELECT "+columns+
 		" FROM cmsjobs_cursors WHERE name = ?", append(args, l.name)...)
@@ -153,12 +152,18 @@ func (s *Store) readCursor(ctx context.Context, l *scanCursor) (at tables.Cursor
 			"name, rescan_until", "(?, "+s.tables.MillisNow()+")"), l.name)
 	}
 	if err == nil && !s.tables.OrderedByTime() && (!together || !at.Found) {
-		_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&at.Last}, s.tables.LastOfQueue(), l.queue)
+		at.Last, err = s.lastOfQueue(ctx, l)
 	}
 	if err != nil {
 		return at, fmt.Errorf("reading how far %s is claimed: %w", l.queue, err)
 	}
 	return at, nil
+}
+
+// lastOfQueue is the number of the queue's last row, -1 where it has none.
+func (s *Store) lastOfQueue(ctx context.Context, l *scanCursor) (id int64, err error) {
+	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&id}, s.tables.LastOfQueue(), l.queue)
+	return id, err
 }
 
 // moveCursor moves the fleet's cursor, if it is still where it was.

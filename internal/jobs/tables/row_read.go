@@ -105,11 +105,12 @@ type CandidateQuery struct {
 // name is read.
 type Cursor struct {
 	Name, Queue string
+	Known       int64 // a number up to which the table's last row is known
 
 	Found bool // the row is there
 	Is    RowPosition
-	Last  int64 // the queue's last row, -1: it has none; 0: not read, as the order is by time
-	// Newest is the table's last row, -1: it has none; 0: not read.
+	Last  int64 // the queue's last row, -1: none behind the cursor; 0: not read, as the order is by time
+	// Newest is the table's last row, -1: none behind the cursor and Known; 0: not read.
 	Newest int64
 }
 
@@ -126,13 +127,9 @@ func (s *Tables) Reading(l CandidateQuery) string {
 	if l.Cursor == nil {
 		return reading
 	}
-	last := "0"
-	if !s.OrderedByTime() {
-		last = "(" + s.LastOfQueue() + ")"
-	}
 	// The cursor comes first: what is committed after it was read is behind its Last. Its
 	// columns are those of candidates, with the size -1.
-	newest := "(" + s.LastOfTable() + ")"
+	last, newest := s.Ends(l.Cursor.Known)
 	return s.Dialect.UnionAll("SELECT id, '0', "+newest+", "+last+", 0, NULL, '', NULL, '', 0, 0, -1, '', "+now+
 		", at FROM cmsjobs_cursors WHERE name = ?", reading)
 }
@@ -142,13 +139,27 @@ func (s *Tables) LastOfQueue() string {
 	return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name + " WHERE queue = ?"
 }
 
-// LastOfTable selects the number of the table's last row, -1 where it has none; 0 in the
-// extended layout, where rows are claimed only when they were read, and nobody needs it.
-func (s *Tables) LastOfTable() string {
-	if s.Layout.Name() == Extended {
-		return "SELECT 0"
+// Ends are expressions beside a row of cmsjobs_cursors, for Cursor.Last, with the queue as
+// its parameter where the order is by id, and for Cursor.Newest. In the extended layout rows
+// are claimed only when they were read, and nobody needs the latter.
+//
+// PostgreSQL reads only what is behind the cursor: else a look at a table whose rows were
+// just deleted would go past all of them, until they are vacuumed. It compares with the
+// cursor's column, not with a number, which the planner would look up at the index's other
+// end, past deleted rows as well. MySQL knows the ends of an index without a look.
+func (s *Tables) Ends(known int64) (last, newest string) {
+	last, newest = s.LastOfQueue(), "SELECT COALESCE(MAX(id), -1) FROM "+s.Layout.Table().Name
+	if s.Dialect.Name == database.PostgreSQL {
+		last += " AND id > cmsjobs_cursors.id"
+		newest += fmt.Sprintf(" WHERE id > GREATEST(cmsjobs_cursors.id, %d)", known)
 	}
-	return "SELECT COALESCE(MAX(id), -1) FROM " + s.Layout.Table().Name
+	if s.OrderedByTime() {
+		last = "0"
+	}
+	if s.Layout.Name() == Extended {
+		newest = "0"
+	}
+	return "(" + last + ")", "(" + newest + ")"
 }
 
 // arguments are those of Reading.
