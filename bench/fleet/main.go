@@ -40,7 +40,7 @@ func main() {
 	slots := flag.String("slots", "1,8", "slots of each process, one measurement each")
 	path := flag.String("page", "", "the page whose section is replaced; the report is printed in any case")
 	flag.BoolVar(&o.short, "short", false, "few jobs, 1 and 4 processes, one round: shows that the measurement works")
-	flag.IntVar(&o.jobs, "jobs", 12_000, "jobs of one process; 64 get five times as many")
+	flag.IntVar(&o.jobs, "jobs", 12_000, "one process gets these jobs and a quarter more, 64 get 17 times as many")
 	flag.IntVar(&o.prefetch, "prefetch", 512, "queue.prefetch of each process")
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
 	flag.IntVar(&o.rounds, "rounds", 3, "how often the bare loop and ours beside it are measured in turns; 0: not at all")
@@ -89,9 +89,10 @@ func numbers(list string) (all []int) {
 // beside says whether a peer is measured.
 func (o *options) beside(name string) bool { return o.peers == "all" || o.peers == name }
 
-// count is how many jobs n processes get: more for many, who need longer until all
-// of them work, and no more than a measurement of some seconds takes.
-func (o *options) count(n int) int { return o.jobs + o.jobs*n/16 }
+// count is how many jobs n processes get: more for many, who need longer until all of them
+// work. The start of 64 processes on two cores takes seconds, and half of what a job costs
+// in a measurement of five seconds.
+func (o *options) count(n int) int { return o.jobs + o.jobs*n/4 }
 
 func (o *options) run(ctx context.Context, path string) error {
 	begun := time.Now()
