@@ -72,7 +72,8 @@ lint: ## golangci-lint, by .golangci.yml
 	@set -e; for m in $(MODULES); do (cd $$m && go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.8.0 run ./...); done
 
 bench-programs:
-	go build -C bench -o ../bin/bench/ ./queue ./beside ./scale ./soak ./mutants ./mail ./feed ./repository ./fleet ./php
+	CGO_ENABLED=0 go build -C bench -tags nodynamic -o ../bin/bench/ ./queue ./beside ./scale ./soak \
+		./mutants ./mail ./feed ./repository ./fleet ./php
 
 # A run that writes a page waits until the machine is quiet, and gives up after ten minutes.
 bench: bench-programs ## beside the peers that are installed, in one run, into docs/benchmarks.md (half an hour)
@@ -84,7 +85,7 @@ bench: bench-programs ## beside the peers that are installed, in one run, into d
 bench-queue: bench-programs ## only the queue beside Laravel, River and graphile-worker (15 min; SHORT=1 tries it in 3 and writes no page)
 	bin/bench/queue $(if $(SHORT),-short -jobs 4000,-page docs/benchmarks.md)
 
-bench-fleet: bench-programs ## 1 to 64 worker processes beside Laravel's, River's and graphile-worker's, and a bare loop, in docs/benchmarks.md (half an hour; SHORT=1 tries it in 2 minutes and writes no page)
+bench-fleet: bench-programs ## 1 to 64 worker processes beside Laravel's, River's and graphile-worker's, and a bare loop, in docs/benchmarks.md (an hour; SHORT=1 tries it in 2 minutes and writes no page)
 	bin/bench/fleet $(if $(SHORT),-short,-page docs/benchmarks.md)
 
 bench-mail: build bench-programs ## mails a second beside plain loops, in docs/benchmarks.md (1 min)
