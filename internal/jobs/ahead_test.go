@@ -38,9 +38,9 @@ func TestWhatEndedAndIsNotWrittenIsBounded(t *testing.T) {
 		{"none", 2_000, 0, true},
 		{"a few, whose settlement brings the next jobs", 2_000, manyEnds - 1, false},
 		{"many", 2_000, manyEnds, true},
-		{"as many as are claimed ahead", 2_000, 401, true},
-		{"more than are claimed ahead", 2_000, 402, false},
-		{"many, of a slow database", 200, manyEnds + 2, false},
+		{"twice as many as are claimed ahead", 2_000, 801, true},
+		{"more", 2_000, 802, false},
+		{"many, of a slow database", 200, 2*leastAhead + 2, false},
 	} {
 		w := aheadOf(10*time.Microsecond, c.perSecond)
 		w.c.Queues = []string{"default"}

@@ -65,11 +65,12 @@ func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, u
 }
 
 // capacityBeside is how many jobs may be claimed while so many ends are not written yet.
-// What a few leave space for comes with their settlement. Where more wait than are claimed
-// ahead, they are written first: else a process that claims faster than it settles would
-// hold ever more, and jobs that ended would run again if it died.
+// What a few leave space for comes with their settlement. Where twice as many wait as are
+// claimed ahead, they are written first: else a process that claims faster than it settles
+// would hold ever more, and jobs that ended would run again if it died.
 func (w *Worker) capacityBeside(ending int) int {
-	if ending > 0 && ending < manyEnds && w.claimsOnSettle() || ending > w.slots()+max(w.prefetchTarget(), manyEnds) {
+	most := w.slots() + max(2*w.prefetchTarget(), manyEnds)
+	if ending > 0 && ending < manyEnds && w.claimsOnSettle() || ending > most {
 		return 0
 	}
 	return w.capacity()
