@@ -43,7 +43,7 @@ func main() {
 	flag.IntVar(&o.jobs, "jobs", 12_000, "one process gets these jobs and a quarter more, 64 get 17 times as many")
 	flag.IntVar(&o.prefetch, "prefetch", 512, "queue.prefetch of each process")
 	flag.StringVar(&o.queues, "queues", "cmsjobs,default", "queues of each process")
-	flag.IntVar(&o.rounds, "rounds", 3, "how often the bare loop and ours beside it are measured in turns; 0: not at all")
+	flag.IntVar(&o.rounds, "rounds", 3, "turns of the bare loop and ours beside it; 0: none")
 	flag.StringVar(&o.only, "only", "", "mariadb, mysql, postgresql or sqlite alone")
 	flag.StringVar(&o.peers, "peers", "all", "beside ours: all, none, or one of laravel, river and graphile-worker")
 	flag.BoolVar(&o.plain, "plain", false, "MySQL and MariaDB alone, both without binary log and instrumentation: "+
