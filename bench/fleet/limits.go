@@ -39,7 +39,7 @@ func (o *options) contests() []contest {
 
 // besideLoop measures the loop and ours in turns; the medians count.
 func (o *options) besideLoop(ctx context.Context, r *results, s *site) error {
-	if o.rounds == 0 {
+	if o.rounds < 1 {
 		return nil
 	}
 	for _, c := range o.contests() {

@@ -50,7 +50,7 @@ func TestWhatEndedAndIsNotWrittenIsBounded(t *testing.T) {
 			w.inFlight.take([]Claimed{{Lease: Lease{ID: id + 1}}}, time.Now())
 			w.inFlight.leaveSlot(w.inFlight.next())
 		}
-		if got := w.capacityBeside(w.inFlight.ending()); (got > 0) != c.claims {
+		if got := w.capacityBesideEnds(); (got > 0) != c.claims {
 			t.Errorf("%s: %d jobs would be claimed beside %d ends", c.name, got, c.ended)
 		}
 	}

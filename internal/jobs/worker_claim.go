@@ -56,7 +56,7 @@ func (w *Worker) claimAll(ctx, runCtx context.Context) {
 func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, unseen bool) {
 	w.claims.Lock()
 	defer w.claims.Unlock()
-	capacity = w.capacityBeside(w.inFlight.ending())
+	capacity = w.capacityBesideEnds()
 	whole = w.endsWhenEmpty() && len(w.inFlight.list()) == 0
 	if queues := w.openQueues(); capacity > 0 && len(queues) > 0 {
 		took, unseen = w.claim(runCtx, queues, capacity, whole)
@@ -64,12 +64,11 @@ func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, u
 	return took, capacity, whole, unseen
 }
 
-// capacityBeside is how many jobs may be claimed while so many ends are not written yet.
-// What a few leave space for comes with their settlement. Where twice as many wait as are
+// capacityBesideEnds is how many jobs may be claimed while ends are not written yet. What a few leave space for comes with their settlement. Where twice as many wait as are
 // claimed ahead, they are written first: else a process that claims faster than it settles
 // would hold ever more, and jobs that ended would run again if it died.
-func (w *Worker) capacityBeside(ending int) int {
-	most := w.slots() + max(2*w.prefetchTarget(), manyEnds)
+func (w *Worker) capacityBesideEnds() int {
+	ending, most := w.inFlight.ending(), w.slots()+max(2*w.prefetchTarget(), manyEnds)
 	if ending > 0 && ending < manyEnds && w.claimsOnSettle() || ending > most {
 		return 0
 	}

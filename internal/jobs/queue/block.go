@@ -202,9 +202,7 @@ func (c *claim) readBlock(ctx context.Context, l *scanCursor, idle bool) (x pref
 		}
 	}
 	l.sight(at.Is, c.s.tables.Options.Clock())
-	s := c.s
-	s.newest = max(s.newest, at.Newest, at.Is.ID)
-	l.newest = max(l.newest, s.newest)
+	l.newest = max(l.newest, at.Newest, at.Is.ID)
 	if m = (cursorMove{l.name, at.Is, at.Is}); at.Last != 0 && at.Last <= at.Is.ID {
 		return prefetched{}, m, false, nil // nothing is behind it
 	}
@@ -229,7 +227,7 @@ func (c *claim) readBlock(ctx context.Context, l *scanCursor, idle bool) (x pref
 // done says that those behind where it is are among them.
 func (c *claim) readBesideCursor(ctx context.Context, l *scanCursor, size int, at *tables.Cursor) (x prefetched,
 	more, done bool, err error) {
-	at.Name, at.Queue, at.Known = l.name, l.queue, c.s.newest
+	at.Name, at.Queue, at.Known = l.name, l.queue, l.newest
 	x, more, err = c.page(ctx, c.s.tables.DB, &l.headPage, size, func(limit int) tables.CandidateQuery {
 		q := c.s.between(l, l.lowWater, tables.RowPosition{}, c.s.tables.Layout.Waiting(), limit)
 		q.Cursor = at
@@ -321,7 +319,7 @@ func (c *claim) setBack(ctx context.Context, l *scanCursor, to tables.RowPositio
 	if err != nil {
 		return fmt.Errorf("reading jobs again: %w", err)
 	}
-	l.exhausted, l.newest, c.s.newest = false, 0, 0
+	l.exhausted, l.newest = false, 0
 	return nil
 }
 
@@ -336,7 +334,7 @@ func (c *claim) noteAhead(ctx context.Context, l *scanCursor, x prefetched) erro
 			continue
 		}
 		at, err := c.s.readCursor(ctx, l)
-		if err == nil && !byTime {
+		if err == nil && !byTime && at.Last < at.Is.ID { // none was seen behind the cursor
 			at.Last, err = c.s.lastOfQueue(ctx, l)
 		}
 		switch {

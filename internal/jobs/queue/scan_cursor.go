@@ -139,7 +139,7 @@ func (s *Store) readCursor(ctx context.Context, l *scanCursor) (at tables.Cursor
 	together := s.tables.OwnDB == s.tables.DB
 	columns, args, into := "at, id", []any{}, []any{&at.Is.At, &at.Is.ID}
 	if together {
-		last, newest := s.tables.Ends(s.newest)
+		last, newest := s.tables.Ends(l.newest)
 		columns += ", " + last + ", " + newest
 		if into = append(into, &at.Last, &at.Newest); !s.tables.OrderedByTime() {
 			args = append(args, l.queue)

@@ -27,7 +27,6 @@ type Store struct {
 	deferred map[string][]int64
 	inDoubt  map[int64]inDoubtClaim // unclear claims, by row: see in_doubt.go
 	permits  map[string]int         // types whose permit rows were made
-	newest   int64                  // the highest number that was seen in the table
 
 	compound     database.Compound
 	oneStatement atomic.Bool // a plain settlement may be one: see settle_plain.go
@@ -59,7 +58,7 @@ type scanCursor struct {
 	name     string // of the fleet's cursor: see cursorName
 
 	lowWater    tables.RowPosition // the fleet's cursor, when this process last saw it
-	newest      int64              // the highest number in the table when the queue was last read
+	newest      int64              // the highest number that was seen in the table
 	blockEnd    tables.RowPosition // of the block that fromHead is the rest of
 	crowded     time.Time          // of Options.Clock: when another process was faster with a block
 	last        bool               // nothing stood behind the block when it was read
