@@ -333,10 +333,7 @@ func (c *claim) noteAhead(ctx context.Context, l *scanCursor, x prefetched) erro
 			!c.s.tables.Claimable(l.queue, row) {
 			continue
 		}
-		at, err := c.s.readCursor(ctx, l)
-		if err == nil && !byTime && at.Last < at.Is.ID { // none was seen behind the cursor
-			at.Last, err = c.s.lastOfQueue(ctx, l)
-		}
+		at, err := c.s.readCursorAndLast(ctx, l)
 		switch {
 		case err != nil:
 			return err

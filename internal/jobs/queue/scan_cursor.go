@@ -160,6 +160,15 @@ func (s *Store) readCursor(ctx context.Context, l *scanCursor) (at tables.Cursor
 	return at, nil
 }
 
+// readCursorAndLast reads the queue's last row also where it is not behind the cursor.
+func (s *Store) readCursorAndLast(ctx context.Context, l *scanCursor) (at tables.Cursor, err error) {
+	at, err = s.readCursor(ctx, l)
+	if err == nil && !s.tables.OrderedByTime() && at.Last < at.Is.ID {
+		at.Last, err = s.lastOfQueue(ctx, l)
+	}
+	return at, err
+}
+
 // lastOfQueue is the number of the queue's last row, -1 where it has none.
 func (s *Store) lastOfQueue(ctx context.Context, l *scanCursor) (id int64, err error) {
 	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&id}, s.tables.LastOfQueue(), l.queue)
