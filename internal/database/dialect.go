@@ -57,6 +57,9 @@ type Dialect struct {
 	// are read in that order. InnoDB does so too, TiDB only where the index names the key:
 	// it would sort all rows of a queue. InnoDB stores a key that is named once.
 	KeyInIndexes bool
+	// DeletedStay says that an index keeps deleted rows until a vacuum: MAX(id) reads all of
+	// them at the index's end, unless the statement says where to begin.
+	DeletedStay bool
 	// Engines says that a table has a storage engine, which may know no transactions.
 	Engines bool
 	// ConvertsTimestamps says that a column of the type TIMESTAMP is written and
@@ -85,7 +88,8 @@ var dialects = map[string]Dialect{
 		Clock:     "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
 		ForUpdate: " FOR UPDATE", Returning: true, Bytes: "octet_length",
 		True:      "true",
-		MaxParams: 60000, Bind: sqlx.DOLLAR, Arrays: true, TypedSelect: true, Changes: Notifications},
+		MaxParams: 60000, Bind: sqlx.DOLLAR, Arrays: true, TypedSelect: true, DeletedStay: true,
+		Changes: Notifications},
 	// A write transaction of SQLite is alone: BEGIN IMMEDIATE is its row lock.
 	// Not ": SQLite takes the name of a column that is not there for a text then.
 	"sqlite": {Name: SQLite, quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",

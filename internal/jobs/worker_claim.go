@@ -65,7 +65,8 @@ func (w *Worker) claimOnce(runCtx context.Context) (took, capacity int, whole, u
 }
 
 // capacityBesideEnds is how many jobs may be claimed while ends are not written yet. What
-// a few leave space for comes with their settlement. Where twice as many wait as are claimed ahead, they are written first: else a process that claims faster than it settles
+// a few leave space for comes with their settlement. Where twice as many wait as are
+// claimed ahead, they are written first: else a process that claims faster than it settles
 // would hold ever more, and jobs that ended would run again if it died.
 func (w *Worker) capacityBesideEnds() int {
 	ending, most := w.inFlight.ending(), w.slots()+max(2*w.prefetchTarget(), manyEnds)

@@ -149,7 +149,7 @@ func (s *Tables) LastOfQueue() string {
 // end, past deleted rows as well. MySQL knows the ends of an index without a look.
 func (s *Tables) Ends(known int64) (last, newest string) {
 	last, newest = s.LastOfQueue(), "SELECT COALESCE(MAX(id), -1) FROM "+s.Layout.Table().Name
-	if s.Dialect.Name == database.PostgreSQL {
+	if s.Dialect.DeletedStay {
 		last += " AND id > cmsjobs_cursors.id"
 		newest += fmt.Sprintf(" WHERE id > GREATEST(cmsjobs_cursors.id, %d)", known)
 	}
