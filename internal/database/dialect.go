@@ -83,7 +83,7 @@ var dialects = map[string]Dialect{
 		ForUpdate: " FOR UPDATE", Bytes: "LENGTH", True: "1", MaxParams: 60000,
 		Bind:    sqlx.QUESTION,
 		Engines: true, ConvertsTimestamps: true, Changes: BinaryLog},
-	"pgx": {Name: PostgreSQL, quote: `"`, Now: "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())) AS BIGINT)",
+	"pgx": {Name: PostgreSQL, quote: `"`, Now: "CAST(floor(date_part('epoch', statement_timestamp())) AS BIGINT)",
 		Millis:    "CAST(floor(EXTRACT(EPOCH FROM statement_timestamp())*1000) AS BIGINT)",
 		Clock:     "CAST(floor(EXTRACT(EPOCH FROM clock_timestamp())*1000) AS BIGINT)",
 		ForUpdate: " FOR UPDATE", Returning: true, Bytes: "octet_length",

@@ -14,10 +14,12 @@ import (
 type caller struct {
 	calls    chan func() error
 	returned chan error
+	lease    *time.Timer // of whileLeased, stopped between the runs
 }
 
 func newCaller() *caller {
-	c := &caller{make(chan func() error), make(chan error, 1)}
+	c := &caller{make(chan func() error), make(chan error, 1), time.NewTimer(time.Hour)}
+	c.lease.Stop()
 	go func() {
 		for call := range c.calls {
 			c.returned <- call()
@@ -129,7 +131,7 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 	alive := func() bool { return !x.overdue(w.c.Now(), w.c.Lease) }
 	handlers.calls <- func() error { return recoverPanic(leaseContext{ctx, alive}, entry, job) }
 	returned := handlers.returned
-	if ended, err := w.whileLeased(ctx, cancel, x, returned); ended {
+	if ended, err := w.whileLeased(ctx, cancel, x, handlers); ended {
 		return withCause(ctx, err)
 	}
 	timer := time.NewTimer(w.c.StopTimeout)
@@ -158,24 +160,24 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 // this one must have stopped. It waits for nothing else, neither a lock nor the
 // database, which may be what does not answer.
 func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc, x *inFlightJob,
-	returned <-chan error) (ended bool, err error) {
+	handlers *caller) (ended bool, err error) {
 	first := x.left(w.c.Now(), w.c.Lease)
 	if w.c.Prefetch > 0 {
 		first = min(first, prefetchTime)
 	}
-	lease := time.NewTimer(first)
-	defer lease.Stop()
+	handlers.lease.Reset(first)
+	defer handlers.lease.Stop()
 	for {
 		select {
-		case err := <-returned:
+		case err := <-handlers.returned:
 			return true, err
 		case <-ctx.Done():
 			return false, nil
-		case <-lease.C:
+		case <-handlers.lease.C:
 		}
 		w.giveBack()
 		if left := x.left(w.c.Now(), w.c.Lease); left > 0 { // it was renewed meanwhile
-			lease.Reset(left)
+			handlers.lease.Reset(left)
 			continue
 		}
 		w.c.Logger.Warn("run cancelled: its lease was not renewed in time, and another worker may soon take the job",

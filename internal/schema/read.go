@@ -60,7 +60,7 @@ func (o *Object) Read(data json.RawMessage) (json.RawMessage, []Unknown, error) 
 	if o == nil || o.Open {
 		return data, nil, nil
 	}
-	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' {
+	if trimmed := bytes.TrimLeft(data, " \t\r\n"); len(trimmed) == 0 || trimmed[0] != '{' || string(trimmed) == "{}" {
 		return data, nil, nil
 	}
 	return o.read("", data)

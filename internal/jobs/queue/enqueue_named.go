@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/google/uuid"
-
 	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -58,7 +56,7 @@ func uniqueName(sort, name string) string {
 	if full := sort + ":" + name; len(full) <= 191 {
 		return full
 	}
-	return sort + "#" + uuid.NewSHA1(tables.Namespace, []byte(name)).String()
+	return sort + "#" + tables.NamedUUID(name)
 }
 
 // takeName takes a name for the job uuid. Where a live job has it, that job is

@@ -94,17 +94,9 @@ func (s *Store) understood(err error) error {
 // onPostgres answers with a row for each job that it settled or claimed.
 func (s *Store) onPostgres(x plainEnd) (string, []any) {
 	drop, args := x.drop.statement(s.tables.Dialect)
-	values, more := x.lines[0].Values(s.tables.MillisNow())
-	from := "gone"
-	if len(x.lines) > 1 {
-		values = tables.UnnestedValues(s.tables.MillisNow())
-		from, more = tables.Unnested(x.lines)
-		from += " JOIN gone ON gone.id = t.j"
-	}
-	insertion := "INSERT INTO cmsjobs_runs (" + tables.AllRunColumns + ") SELECT " + values + " FROM " + from +
-		" RETURNING job_id"
+	insertion, more := tables.ArrayInsertion(x.lines, s.tables.MillisNow(), "gone")
 	with := "WITH gone AS (" + drop + " RETURNING id), freed AS (DELETE FROM cmsjobs_unique WHERE job_id IN (SELECT " +
-		"id FROM gone)), ended AS (" + insertion + ")"
+		"id FROM gone)), ended AS (" + insertion + " RETURNING job_id)"
 	answer := " SELECT 'settled', job_id FROM ended"
 	args = append(args, more...)
 	if x.next != nil {

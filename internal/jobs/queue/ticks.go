@@ -63,7 +63,7 @@ func (s *Store) TakeTick(ctx context.Context, t jobs.TickRecord, job *jobs.Spec)
 		n := *job
 		// The same UUID from every process that takes the tick: where our tables lie in
 		// another database, a crash between the two commits doubles no job.
-		n.UUID = tables.DerivedUUID("tick/"+t.Entry, t.Tick.UnixMilli(), 0)
+		n.UUID = tables.NamedUUID(fmt.Sprintf("tick/%s/%d", t.Entry, t.Tick.UnixMilli()))
 		if prepared, err = s.prepare([]jobs.Spec{n}); err != nil {
 			return receipt, false, err
 		}

@@ -24,7 +24,7 @@ var jobsTables = map[Layout]database.Variants{
 		PostgreSQL: `CREATE TABLE %[1]sjobs (
 			id BIGSERIAL PRIMARY KEY, queue VARCHAR(255) NOT NULL, payload TEXT NOT NULL, attempts SMALLINT NOT NULL,
 			reserved_at INTEGER NULL, available_at INTEGER NOT NULL, created_at INTEGER NOT NULL)
-			WITH (fillfactor = 70);
+			WITH (fillfactor = 45);
 			CREATE INDEX %[1]sjobs_queue_index ON %[1]sjobs (queue)`,
 		SQLite: `CREATE TABLE %[1]sjobs (
 			id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL, queue VARCHAR NOT NULL, payload TEXT NOT NULL, attempts

@@ -2,9 +2,11 @@ package tables
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -13,19 +15,29 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 )
 
-// Namespace of the UUIDs that are derived for rows without one.
-var Namespace = uuid.MustParse("6f2b1c0e-8f5e-5b1f-9a53-0d6f3c1f7a10")
+var namespace = uuid.MustParse("6f2b1c0e-8f5e-5b1f-9a53-0d6f3c1f7a10")
 
-// DerivedUUID names a row that carries no UUID: always the same for one row.
+// NamedUUID is always the same for a name.
+func NamedUUID(name string) string { return uuid.NewSHA1(namespace, []byte(name)).String() }
+
+// DerivedUUID names a row that carries no UUID: always the same for one row. Those of rows
+// made one after the other follow each other, as random ones would be written all over
+// the history's index. It is of version 8, for layouts of one's own: the second in which the row was made,
+// 12 bits of the table's name, and the row's number.
 func DerivedUUID(table string, id, created int64) string {
-	return uuid.NewSHA1(Namespace, fmt.Appendf(nil, "%s/%d/%d", table, id, created)).String()
+	name := fnv.New32a()
+	_, _ = name.Write([]byte(table)) // it has no error
+	var u uuid.UUID
+	binary.BigEndian.PutUint64(u[:8], uint64(created)<<16|8<<12|uint64(name.Sum32()&0xfff))
+	binary.BigEndian.PutUint64(u[8:], 1<<63|uint64(id)&(1<<62-1))
+	return u.String()
 }
 
-// Derived says whether a UUID may be one of DerivedUUID's: those of our
-// jobs are random, not of version 5.
+// Derived says whether a UUID may be one of DerivedUUID's: those of our jobs are of
+// version 7, Laravel's random.
 func Derived(text string) bool {
 	id, err := uuid.Parse(text)
-	return err == nil && id.Version() == 5
+	return err == nil && id.Version() == 8
 }
 
 // ErrOversize marks the fault of a payload that was not read whole.

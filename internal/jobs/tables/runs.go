@@ -20,8 +20,6 @@ import (
 const runColumns = "job_id, uuid, type, queue, attempt, outcome, worker, lease, ended_at, duration_ms, wait_ms, " +
 	"created_at"
 
-const AllRunColumns = runColumns + ", error, result, data, metadata"
-
 var textColumns = [4]string{"error", "result", "data", "metadata"}
 
 // maxResult is how large a stored result may be.
@@ -151,12 +149,10 @@ func (s *Tables) Fitting(lines []RunRow) int {
 	return n
 }
 
-// insertion is the INSERT of many lines. now is SQL. PostgreSQL gets arrays:
-// reading ten thousand parameters costs it more than writing the rows.
+// insertion is the INSERT of many lines. now is SQL.
 func (s *Tables) insertion(lines []RunRow, now string) (string, []any) {
 	if s.Dialect.Arrays {
-		from, args := Unnested(lines)
-		return "INSERT INTO cmsjobs_runs (" + AllRunColumns + ") SELECT " + UnnestedValues(now) + " FROM " + from, args
+		return ArrayInsertion(lines, now, "")
 	}
 	var b strings.Builder
 	b.Grow(200 + 64*len(lines))
@@ -197,55 +193,11 @@ func textsOf(lines []RunRow) (which []int) {
 	return which
 }
 
-// Values are the line's for allRunColumns, and their arguments. now is SQL.
-func (l *RunRow) Values(now string) (string, []any) {
-	return fmt.Sprintf("%d,?,?,?,%d,?,?,?,%s,%d,%d,%d,?,?,?,?", l.job, l.attempt, now, l.duration, l.wait, l.created),
-		[]any{l.uuid, l.jobType, l.queue, l.outcome, l.worker, l.lease, l.text(0), l.text(1), l.text(2), l.text(3)}
-}
-
 func (l *RunRow) text(k int) any {
 	if l.texts[k] == nil {
 		return nil
 	}
 	return *l.texts[k]
-}
-
-// UnnestedValues are what unnested gives, in the order of allRunColumns.
-func UnnestedValues(now string) string {
-	return "t.j, t.u, t.k, t.q, t.a, t.o, t.w, t.l, " + now + ", t.d, t.p, t.c, t.e, t.r, t.x, t.m"
-}
-
-// Unnested makes a table of lines on PostgreSQL.
-func Unnested(lines []RunRow) (from string, args []any) {
-	return "unnest(CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS " +
-			"bigint[]), CAST(? AS text[]), CAST(? AS text[]), CAST(? AS text[]), " +
-			"CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS bigint[]), CAST(? AS text[]), CAST(? AS text[]), " +
-			"CAST(? AS text[]), CAST(? AS text[])) " +
-			"AS t (j, u, k, q, a, o, w, l, d, p, c, e, r, x, m)",
-		[]any{gather(lines, func(l *RunRow) int64 { return l.job }),
-			gather(lines, func(l *RunRow) string { return l.uuid }),
-			gather(lines, func(l *RunRow) string { return l.jobType }),
-			gather(lines, func(l *RunRow) string { return l.queue }),
-			gather(lines, func(l *RunRow) int64 { return l.attempt }),
-			gather(lines, func(l *RunRow) string { return l.outcome }),
-			gather(lines, func(l *RunRow) string { return l.worker }),
-			gather(lines, func(l *RunRow) string { return l.lease }),
-			gather(lines, func(l *RunRow) int64 { return l.duration }),
-			gather(lines, func(l *RunRow) int64 { return l.wait }),
-			gather(lines, func(l *RunRow) int64 { return l.created }),
-			gather(lines, func(l *RunRow) *string { return l.texts[0] }),
-			gather(lines, func(l *RunRow) *string { return l.texts[1] }),
-			gather(lines, func(l *RunRow) *string { return l.texts[2] }),
-			gather(lines, func(l *RunRow) *string { return l.texts[3] })}
-}
-
-// gather lists one value of each line.
-func gather[T any](lines []RunRow, of func(*RunRow) T) []T {
-	list := make([]T, len(lines))
-	for i := range lines {
-		list[i] = of(&lines[i])
-	}
-	return list
 }
 
 // EndedWithoutResult is what the history says of a run that another claim ended.
