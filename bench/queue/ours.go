@@ -17,6 +17,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
+	"github.com/cmsjobs/cmsjobs/internal/memory"
 )
 
 var noop = jobs.Kind[struct{}]{Name: "bench.noop", Queue: "default"}
@@ -143,6 +144,7 @@ func (o *ours) drain(ctx context.Context, n, slots, prefetch int) (cost, error) 
 	if err != nil {
 		return cost{}, err
 	}
+	new(memory.Collector).Adapt() // as the service's workers do
 	c, err := measure(o.server, n, func() error { return w.Run(ctx) })
 	if err == nil && int(done.Load()) != n {
 		err = fmt.Errorf("%d of %d jobs were done", done.Load(), n)

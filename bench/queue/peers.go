@@ -69,7 +69,9 @@ func builtPeer(ctx context.Context, s *servers.Server, dir, name string, args ..
 	if err := available(build); err != nil {
 		return peerFigures{}, err
 	}
-	return runPeer(s, exec.CommandContext(ctx, program, args...))
+	cmd := exec.CommandContext(ctx, program, args...)
+	cmd.Env = append(os.Environ(), "GOGC=200") // our workers let Go's collector wait, too
+	return runPeer(s, cmd)
 }
 
 // available runs what puts a peer on this machine; it is errAbsent where that

@@ -7,6 +7,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/bench/servers"
 )
 
+// deep is what peers call a tuned drain of more jobs: it shows what does not stay as fast.
+const deep = "drain tuned, 5 times as many"
+
 func (b *bench) postgres(ctx context.Context) error {
 	s, err := servers.PostgreSQL()
 	if err != nil {
@@ -47,7 +50,8 @@ func (b *bench) postgres(ctx context.Context) error {
 
 // addPeers adds the lines of River and graphile-worker to a table.
 func addPeers(t *table, r, g peerFigures) {
-	for _, name := range []string{"enqueue 1", "enqueue 10", "bulk", "drain default 10", "drain tuned"} {
+	for _, name := range []string{"enqueue 1", "enqueue 10", "bulk", "drain default 10", "drain tuned",
+		deep} {
 		for who, f := range map[string]peerFigures{"River": r, "graphile-worker": g} {
 			if c, there := f.costs[name]; there {
 				t.add(costRow(who+": "+name, c, cost{}, cost{})...)
@@ -79,6 +83,9 @@ func (b *bench) besidePeers(ctx context.Context, o *ours, t *table, r, g peerFig
 		}},
 		{"cmsjobs: 100 slots, 2,000 ahead (best)", "drain tuned", "postgres best", func() (cost, error) {
 			return o.rest(ctx, b.jobs, 100, 2000)
+		}},
+		{"cmsjobs: best, 5 times as many", deep, "postgres deep", func() (cost, error) {
+			return o.rest(ctx, 5*b.jobs, 100, 2000)
 		}},
 	} {
 		say("%s (PostgreSQL)", m.name)

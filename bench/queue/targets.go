@@ -45,7 +45,8 @@ func (f figures) ratio(name, a, b string) {
 func (f figures) peers(river, graphile peerFigures) {
 	for name, c := range map[string]cost{"river": river.costs["drain tuned"],
 		"river enqueue 1": river.costs["enqueue 1"], "river enqueue 10": river.costs["enqueue 10"],
-		"graphile": graphile.costs["drain tuned"]} {
+		"graphile": graphile.costs["drain tuned"], "river deep": river.costs[deep],
+		"graphile deep": graphile.costs[deep]} {
 		if c.jobs > 0 {
 			f[name] = c.rate()
 		}
@@ -70,6 +71,8 @@ func (f figures) targets() *table {
 		f.over("drain, MariaDB : graphile-worker tuned", "mariadb best", "graphile", 1.3),
 		f.over("drain, PostgreSQL : River tuned", "postgres best", "river", 1.5),
 		f.over("drain, PostgreSQL : graphile-worker tuned", "postgres best", "graphile", 1.4),
+		f.over("drain of 5 times as many, PostgreSQL : River tuned", "postgres deep", "river deep", 1.5),
+		f.over("drain of 5 times as many, PostgreSQL : graphile-worker tuned", "postgres deep", "graphile deep", 1.4),
 		f.over("drain, SQLite : River tuned", "sqlite best", "river", 3),
 		f.over("drain, SQLite : backlite", "sqlite best", "backlite", 40),
 		f.atLeast("drain, SQLite, jobs/s", "sqlite best", 60_000),

@@ -40,7 +40,10 @@ async function drain(name, jobs, options) {
 await measure("enqueue 1", 1000, async () => { for (let i = 0; i < 1000; i++) await utils.addJob("noop", {}); });
 await measure("enqueue 10", 2000, () => Promise.all(Array.from({ length: 10 }, async () => { for (let i = 0; i < 200; i++) await utils.addJob("noop", {}); })));
 await measure("bulk", count - 3000, () => fill(count - 3000));
-await drain("drain tuned", count, { concurrency: 24, maxPoolSize: 25, preset: { worker: { concurrentJobs: 24, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 } } });
+const tuned = { concurrency: 24, maxPoolSize: 25, preset: { worker: { concurrentJobs: 24, localQueue: { size: 500 }, completeJobBatchDelay: 0, failJobBatchDelay: 0 } } };
+await drain("drain tuned", count, tuned);
+await fill(5 * count);
+await drain("drain tuned, 5 times as many", 5 * count, tuned);
 await fill(2000);
 await drain("drain default 10", 2000, { concurrency: 10 });
 await utils.release();

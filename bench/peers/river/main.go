@@ -71,7 +71,7 @@ func main() {
 		}}
 	default:
 		steps = []step{(*bench).migrate, (*bench).enqueueOne, (*bench).enqueueTen, (*bench).bulk, (*bench).tuned,
-			(*bench).defaults, (*bench).pickUp}
+			(*bench).deep, (*bench).defaults, (*bench).pickUp}
 	}
 	if err := run(context.Background(), *dsn, *n, steps); err != nil {
 		log.Fatal(err)
@@ -188,8 +188,18 @@ func (b *bench) fill(ctx context.Context, c *river.Client[pgx.Tx], n int) error 
 	return nil
 }
 
-func (b *bench) tuned(ctx context.Context, n int) error {
-	return b.drain(ctx, "drain tuned", n, &river.Config{FetchCooldown: time.Millisecond,
+func (b *bench) tuned(ctx context.Context, n int) error { return b.drainTuned(ctx, "drain tuned", n) }
+
+// deep is tuned with five times as many jobs.
+func (b *bench) deep(ctx context.Context, n int) error {
+	if err := b.refill(ctx, 5*n); err != nil {
+		return err
+	}
+	return b.drainTuned(ctx, "drain tuned, 5 times as many", 5*n)
+}
+
+func (b *bench) drainTuned(ctx context.Context, name string, n int) error {
+	return b.drain(ctx, name, n, &river.Config{FetchCooldown: time.Millisecond,
 		FetchPollInterval: 10 * time.Millisecond,
 		Queues:            map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: 2000}}})
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
 // A claim reads so many rows of others and no more, and says that it has not
@@ -99,5 +100,27 @@ func TestOurLargePayloadsAreClaimedTogether(t *testing.T) {
 	statements = f.Store.tables.Statements() - statements
 	if err != nil || len(got) != ours-50 || statements > 10 {
 		t.Errorf("%d jobs by %d statements, %v", len(got), statements, err)
+	}
+}
+
+// TestUUIDsOfRowsFollowEachOther: random ones would be written all over the history's index.
+func TestUUIDsOfRowsFollowEachOther(t *testing.T) {
+	before := ""
+	for _, row := range [][2]int64{{1, 1700000000}, {2, 1700000000}, {255, 1700000000}, {256, 1700000000},
+		{3, 1700000001}, {1 << 40, 1700000001}} {
+		id := tables.DerivedUUID("jobs", row[0], row[1])
+		if id <= before {
+			t.Errorf("row %d of %d has %s, behind %s", row[0], row[1], id, before)
+		}
+		if !tables.Derived(id) || id != tables.DerivedUUID("jobs", row[0], row[1]) {
+			t.Errorf("%s is no derived UUID, or not always the same", id)
+		}
+		if id == tables.DerivedUUID("other_jobs", row[0], row[1]) {
+			t.Errorf("%s is another table's, too", id)
+		}
+		before = id
+	}
+	if tables.Derived(newUUID()) {
+		t.Error("a UUID of our own counts as derived")
 	}
 }

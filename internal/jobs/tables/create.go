@@ -11,8 +11,9 @@ import (
 )
 
 // The jobs tables as CreateTables makes them. %[1]s is the prefix of their names.
-// PostgreSQL's free space on each page is for the claim's version of a row, which then
-// needs no new entry in any index: 16 % of the server's time a job.
+// PostgreSQL's free space on each page is for the claims' versions of all its rows, which
+// then need no new entry in any index: a tenth more jobs a second than with a fillfactor of
+// 70, which itself saved 16 % of the server's time a job.
 var jobsTables = map[Layout]database.Variants{
 	Stock: {
 		MySQL: `CREATE TABLE %[1]sjobs (

@@ -1,6 +1,7 @@
 package turns
 
 import (
+	"cmp"
 	"container/list"
 	"context"
 	"sync"
@@ -11,6 +12,7 @@ type Slots struct {
 	mu      sync.Mutex
 	free    int
 	granted uint64 // how many turns there were
+	asked   uint64 // how many had to wait
 	waiting map[*Worker]bool
 }
 
@@ -21,7 +23,8 @@ func New(slots int) *Slots { return &Slots{free: max(slots, 1), waiting: map[*Wo
 type Worker struct {
 	slots   *Slots
 	running int
-	last    uint64    // its last turn
+	last    uint64    // its last turn, 0: it had none
+	asked   uint64    // when its line began
 	line    list.List // of chan struct{}: its jobs that wait, the first one first
 }
 
@@ -39,6 +42,9 @@ func (w *Worker) Turn(ctx context.Context) (done func(), err error) {
 		return w.leave, nil
 	}
 	granted := make(chan struct{})
+	if s.asked++; w.line.Len() == 0 {
+		w.asked = s.asked
+	}
 	at := w.line.PushBack(granted)
 	s.waiting[w] = true
 	s.mu.Unlock()
@@ -91,11 +97,14 @@ func (w *Worker) leaveWhenEmpty() {
 }
 
 // next is who gets a slot: with the fewest running jobs, of equals the one whose last
-// turn is the longest ago.
+// turn is the longest ago, of those that had none the one that waits for the longest.
 func (s *Slots) next() *Worker {
+	order := func(a, b *Worker) int {
+		return cmp.Or(cmp.Compare(a.running, b.running), cmp.Compare(a.last, b.last), cmp.Compare(a.asked, b.asked))
+	}
 	var best *Worker
 	for w := range s.waiting {
-		if best == nil || w.running < best.running || w.running == best.running && w.last < best.last {
+		if best == nil || order(w, best) < 0 {
 			best = w
 		}
 	}
