@@ -6,10 +6,19 @@ const sites = "./internal/sites"
 var guardsOfSites = []guard{
 	{
 		promise: "D",
+		name:    "of those that had no slot the one that waits the longest has it",
+		file:    "internal/jobs/turns/turns.go",
+		old:     ", cmp.Compare(a.asked, b.asked))",
+		without: ", cmp.Compare(b.asked, a.asked))",
+		in:      "./internal/jobs/turns",
+		test:    "TestAFreedSlotGoesToWhoRunsTheFewest",
+	},
+	{
+		promise: "D",
 		name:    "a slot goes to the site with the fewest runs",
 		file:    "internal/jobs/turns/turns.go",
-		old:     "w.running < best.running || w.running == best.running && w.last < best.last {",
-		without: "w.last > best.last {",
+		old:     "cmp.Or(cmp.Compare(a.running, b.running), cmp.Compare(a.last, b.last), ",
+		without: "cmp.Or(cmp.Compare(b.last, a.last), ",
 		in:      "./internal/jobs/turns",
 		test:    "TestAFreedSlotGoesToWhoRunsTheFewest",
 	},
