@@ -50,8 +50,7 @@ func (b *bench) postgres(ctx context.Context) error {
 
 // addPeers adds the lines of River and graphile-worker to a table.
 func addPeers(t *table, r, g peerFigures) {
-	for _, name := range []string{"enqueue 1", "enqueue 10", "bulk", "drain default 10", "drain tuned",
-		deep} {
+	for _, name := range []string{"enqueue 1", "enqueue 10", "bulk", "drain default 10", "drain tuned", deep} {
 		for who, f := range map[string]peerFigures{"River": r, "graphile-worker": g} {
 			if c, there := f.costs[name]; there {
 				t.add(costRow(who+": "+name, c, cost{}, cost{})...)

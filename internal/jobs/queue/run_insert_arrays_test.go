@@ -26,8 +26,7 @@ func TestArraysWriteWhatSingleLinesWrite(t *testing.T) {
 	}
 }
 
-// TestWhatLinesShareIsWrittenOnce: reading an array of a thousand equal texts would cost
-// the server a tenth of a settlement.
+// TestWhatLinesShareIsWrittenOnce: the server would read arrays of a thousand equal texts.
 func TestWhatLinesShareIsWrittenOnce(t *testing.T) {
 	var s tables.Tables
 	lines := make([]tables.RunRow, 3)

@@ -2,7 +2,6 @@ package tables
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -21,21 +20,29 @@ type arrayInsert struct {
 // a table with the column id, which may be "", those are written whose job is in it.
 func ArrayInsertion(lines []RunRow, now, among string) (string, []any) {
 	x := &arrayInsert{lines: lines}
-	x.numbers("j", func(l *RunRow) int64 { return l.job }, len(lines) == 1)
-	x.texts("u", func(l *RunRow) string { return l.uuid })
-	x.texts("k", func(l *RunRow) string { return l.jobType })
-	x.texts("q", func(l *RunRow) string { return l.queue })
-	x.number("a", func(l *RunRow) int64 { return l.attempt })
-	x.texts("o", func(l *RunRow) string { return l.outcome })
-	x.texts("w", func(l *RunRow) string { return l.worker })
-	x.texts("l", func(l *RunRow) string { return l.lease })
+	if len(lines) == 1 {
+		x.share("bigint", lines[0].job)
+	} else { // even if it is the same: there are as many rows as lines
+		x.array("j", "bigint", gather(lines, func(l *RunRow) int64 { return l.job }))
+	}
+	addValue(x, "u", "text", func(l *RunRow) string { return l.uuid })
+	addValue(x, "k", "text", func(l *RunRow) string { return l.jobType })
+	addValue(x, "q", "text", func(l *RunRow) string { return l.queue })
+	addValue(x, "a", "bigint", func(l *RunRow) int64 { return l.attempt })
+	addValue(x, "o", "text", func(l *RunRow) string { return l.outcome })
+	addValue(x, "w", "text", func(l *RunRow) string { return l.worker })
+	addValue(x, "l", "text", func(l *RunRow) string { return l.lease })
 	x.values = append(x.values, "(SELECT "+now+")") // once, not for each row
-	x.number("d", func(l *RunRow) int64 { return l.duration })
-	x.number("p", func(l *RunRow) int64 { return l.wait })
-	x.number("c", func(l *RunRow) int64 { return l.created })
+	addValue(x, "d", "bigint", func(l *RunRow) int64 { return l.duration })
+	addValue(x, "p", "bigint", func(l *RunRow) int64 { return l.wait })
+	addValue(x, "c", "bigint", func(l *RunRow) int64 { return l.created })
 	columns := runColumns
 	for _, k := range textsOf(lines) {
 		columns += ", " + textColumns[k]
+		if alike(lines, func(l *RunRow) any { return l.text(k) }) {
+			x.share("text", lines[0].text(k))
+			continue
+		}
 		x.array(fmt.Sprintf("x%d", k), "text", gather(lines, func(l *RunRow) *string { return l.texts[k] }))
 	}
 	return "INSERT INTO cmsjobs_runs (" + columns + ") SELECT " + strings.Join(x.values, ", ") + x.from(among),
@@ -56,25 +63,18 @@ func (x *arrayInsert) from(among string) string {
 	return ""
 }
 
-// number is a column of numbers.
-func (x *arrayInsert) number(name string, of func(*RunRow) int64) {
-	x.numbers(name, of, alike(x.lines, of))
-}
-
-func (x *arrayInsert) numbers(name string, of func(*RunRow) int64, shared bool) {
-	if shared {
-		x.values = append(x.values, strconv.FormatInt(of(&x.lines[0]), 10))
-		return
-	}
-	x.array(name, "bigint", gather(x.lines, of))
-}
-
-func (x *arrayInsert) texts(name string, of func(*RunRow) string) {
+// addValue adds a value of each line.
+func addValue[T comparable](x *arrayInsert, name, kind string, of func(*RunRow) T) {
 	if alike(x.lines, of) {
-		x.values, x.shared = append(x.values, "CAST(? AS text)"), append(x.shared, of(&x.lines[0]))
+		x.share(kind, of(&x.lines[0]))
 		return
 	}
-	x.array(name, "text", gather(x.lines, of))
+	x.array(name, kind, gather(x.lines, of))
+}
+
+// share is a column whose values are the same.
+func (x *arrayInsert) share(kind string, value any) {
+	x.values, x.shared = append(x.values, "CAST(? AS "+kind+")"), append(x.shared, value)
 }
 
 // array is a column whose values differ.

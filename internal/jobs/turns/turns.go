@@ -12,7 +12,7 @@ type Slots struct {
 	mu      sync.Mutex
 	free    int
 	granted uint64 // how many turns there were
-	asked   uint64 // how many had to wait
+	asked   uint64 // how many lines began
 	waiting map[*Worker]bool
 }
 
@@ -42,7 +42,8 @@ func (w *Worker) Turn(ctx context.Context) (done func(), err error) {
 		return w.leave, nil
 	}
 	granted := make(chan struct{})
-	if s.asked++; w.line.Len() == 0 {
+	if w.line.Len() == 0 {
+		s.asked++
 		w.asked = s.asked
 	}
 	at := w.line.PushBack(granted)
