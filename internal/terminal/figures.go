@@ -100,7 +100,7 @@ type Local struct {
 type History interface {
 	Stats(context.Context) (jobs.Stats, error)
 	Workers(context.Context) ([]jobs.WorkerRecord, error)
-	Series(ctx context.Context, since time.Time, step time.Duration, by jobs.SeriesSplit) (jobs.Series, error)
+	Series(ctx context.Context, steps int, step time.Duration, by jobs.SeriesSplit) (jobs.Series, error)
 	Jobs(context.Context, jobs.Filter, jobs.Page) (jobs.List[jobs.Record], error)
 	Groups(context.Context, jobs.Filter) ([]jobs.FailureGroup, error)
 }
@@ -118,8 +118,7 @@ func (l Local) Figures(ctx context.Context) (Figures, error) {
 		return f, fmt.Errorf("listing workers: %w", err)
 	}
 	f.Workers = ops.Each(workers, l.Viewer.Worker)
-	past, err := l.History.Series(ctx, f.At.Add(-time.Hour).Truncate(time.Minute).Add(time.Minute), time.Minute,
-		jobs.ByOutcome)
+	past, err := l.History.Series(ctx, 60, time.Minute, jobs.ByOutcome)
 	if err != nil {
 		return f, fmt.Errorf("counting attempts: %w", err)
 	}

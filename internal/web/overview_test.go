@@ -148,6 +148,24 @@ func TestQuickActionsAreThoseOfThePerson(t *testing.T) {
 	}
 }
 
+// TestTheOverviewFollowsTheDatabasesClock asks a server whose own clock is days off.
+func TestTheOverviewFollowsTheDatabasesClock(t *testing.T) {
+	for _, off := range []time.Duration{-400 * 24 * time.Hour, -2 * time.Hour, 2 * time.Hour, 40 * 24 * time.Hour} {
+		s := newSite(t, jobstest.SQLite, func(x *config) {
+			x.Now = func() time.Time { return time.Now().Add(off) }
+		})
+		s.day()
+		for _, look := range []string{"1h", "24h", "7d", "30d"} {
+			s.admin("GET", "/admin?range="+look, nil).want(t, 200)
+		}
+		var v overview.SeriesView
+		s.admin("GET", "/api/v1/series?range=24h", nil).want(t, 200).into(t, &v)
+		if v.Wait.All.Attempts != 138 {
+			t.Errorf("with a clock that is off by %s, %d attempts of a day are counted, want 138", off, v.Wait.All.Attempts)
+		}
+	}
+}
+
 // fillingSite grows by a gibibyte a day, a tenth of it tables.
 type fillingSite struct {
 	*features

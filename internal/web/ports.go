@@ -35,11 +35,11 @@ type History interface {
 	Log(ctx context.Context, uuid string, limit int) ([]jobs.LogLine, error)
 	// Groups are the failed jobs by cause, most first.
 	Groups(ctx context.Context, f jobs.Filter) ([]jobs.FailureGroup, error)
-	// Throughput counts ended runs in steps of equal length, oldest first.
-	Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error)
-	// Series counts attempts in steps, by outcome, type or queue, and how long they
-	// waited and took.
-	Series(ctx context.Context, since time.Time, step time.Duration, by jobs.SeriesSplit) (jobs.Series, error)
+	// Throughput counts ended runs in the latest steps of equal length, oldest first.
+	Throughput(ctx context.Context, steps int, step time.Duration) ([]jobs.Throughput, error)
+	// Series counts attempts in the latest steps, by outcome, type or queue, and how
+	// long they waited and took.
+	Series(ctx context.Context, steps int, step time.Duration, by jobs.SeriesSplit) (jobs.Series, error)
 }
 
 // ErrUnavailable marks the error of a place that cannot be asked: a bucket whose

@@ -19,30 +19,30 @@ const (
 	maxNamed       = 5
 )
 
-// Series counts completed and failed attempts since a moment in steps of equal
-// length, and how long they waited and took. The five largest types or queues are
-// named, all others are counted together. Steps of half hours or a multiple reach
+// Series counts completed and failed attempts in the latest steps of equal length,
+// and how long they waited and took. The last step has only begun; it is now by the
+// database's clock, whatever the process' clock says. The five largest types or queues
+// are named, all others are counted together. Steps of half hours or a multiple reach
 // back further than the history: to 62 days.
-func (s *Store) Series(ctx context.Context, since time.Time, step time.Duration, by jobs.SeriesSplit) (jobs.Series,
-	error) {
+func (s *Store) Series(ctx context.Context, steps int, step time.Duration, by jobs.SeriesSplit) (jobs.Series, error) {
 	var none jobs.Series
 	if step < time.Second {
 		return none, fmt.Errorf("a step of %s is too short: at least 1s", step)
+	}
+	if steps < 1 || steps > maxSeriesSteps {
+		return none, fmt.Errorf("%d steps are outside 1 to %d", steps, maxSeriesSteps)
 	}
 	now, err := s.Now(ctx)
 	if err != nil {
 		return none, fmt.Errorf("asking the database for the time: %w", err)
 	}
 	width := step.Milliseconds()
-	first := since.UnixMilli() / width
-	steps := now.UnixMilli()/width - first + 1
-	if steps < 1 || steps > maxSeriesSteps {
-		return none, fmt.Errorf("%d steps are outside 1 to %d", steps, maxSeriesSteps)
-	}
-	c := seriesCounts{first: first, steps: int(steps), names: map[string][]int64{},
+	end := now.UnixMilli()/width + 1
+	first := end - int64(steps)
+	c := seriesCounts{first: first, steps: steps, names: map[string][]int64{},
 		waits: make([]spread, steps), lengths: make([]spread, steps)}
 	add := func(f figure, n int64) { c.add(by, f, n) }
-	from, end := first*width, (first+steps)*width
+	from := first * width
 	if width%flowWidth == 0 {
 		until, err := s.bringFigures(ctx)
 		if err == nil && until > from {
@@ -53,7 +53,7 @@ func (s *Store) Series(ctx context.Context, since time.Time, step time.Duration,
 		}
 		from = max(from, until)
 	}
-	if err := s.eachFigure(ctx, width, from, end, add); err != nil {
+	if err := s.eachFigure(ctx, width, from, end*width, add); err != nil {
 		return none, err
 	}
 	x := jobs.Series{Since: tables.UnixMilli(first * width), Step: step, Counts: c.named(by)}

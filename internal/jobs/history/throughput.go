@@ -9,29 +9,26 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// Throughput counts ended runs in steps of equal length since a moment, oldest
-// first. Steps without runs are listed with zeros. Steps of half hours or a
-// multiple reach back further than the history: to 400 days.
-func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Duration) ([]jobs.Throughput, error) {
+// Throughput counts ended runs in the latest steps of equal length, oldest first.
+// The last step has only begun; it is now by the database's clock, whatever the
+// process' clock says. Steps without runs are listed with zeros. Steps of half hours
+// or a multiple reach back further than the history: to 400 days.
+func (s *Store) Throughput(ctx context.Context, steps int, step time.Duration) ([]jobs.Throughput, error) {
 	if step < time.Second {
 		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
+	}
+	if steps > 10_000 {
+		return nil, fmt.Errorf("%d steps are too many: take longer ones", steps)
 	}
 	var now int64
 	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now}, "SELECT "+s.tables.MillisNow()); err != nil {
 		return nil, fmt.Errorf("asking the database for the time: %w", err)
 	}
 	width := step.Milliseconds()
-	first := since.UnixMilli() / width
-	count := now/width - first + 1
-	if count < 1 {
-		return nil, nil
-	}
-	if count > 10_000 {
-		return nil, fmt.Errorf("%d steps are too many: take longer ones", count)
-	}
-	sums := make([]sums, count)
+	first := now/width + 1 - int64(steps)
+	sums := make([]sums, steps)
 	add := func(f flow) {
-		if i := f.at - first; i >= 0 && i < count {
+		if i := f.at - first; i >= 0 && i < int64(steps) {
 			sums[i].add(f)
 		}
 	}
@@ -49,7 +46,7 @@ func (s *Store) Throughput(ctx context.Context, since time.Time, step time.Durat
 	if err := s.eachFlow(ctx, width, from, end, add); err != nil {
 		return nil, err
 	}
-	flows := make([]jobs.Throughput, count)
+	flows := make([]jobs.Throughput, steps)
 	for i, x := range sums {
 		flows[i] = x.flow(tables.UnixMilli((first + int64(i)) * width))
 	}

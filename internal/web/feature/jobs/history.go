@@ -95,7 +95,9 @@ func (h handlers) throughput(req *web.Request) error {
 		return web.RefuseField(http.StatusBadRequest, "step", "step is a length like 15m, from 1s, and gives %d "+
 			"steps at most.", maxSteps)
 	}
-	list, err := req.History().Throughput(req.Ctx(), since, step)
+	width := step.Milliseconds()
+	steps := now.UnixMilli()/width - since.UnixMilli()/width + 1
+	list, err := req.History().Throughput(req.Ctx(), int(max(steps, 0)), step)
 	if err != nil {
 		return fmt.Errorf("counting runs: %w", err)
 	}

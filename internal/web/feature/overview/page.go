@@ -136,7 +136,7 @@ func (h handlers) past(req *web.Request, o *overview, g *healthInputs, look span
 		return nil, nil
 	}
 	ask := func(by jobs.SeriesSplit) (*jobs.Series, error) {
-		x, ready, err := web.Cached(req, look.key(by), look.read(history, req.Now(), by))
+		x, ready, err := web.Cached(req, look.key(by), look.read(history, by))
 		if err != nil {
 			return nil, fmt.Errorf("counting attempts: %w", err)
 		}
@@ -177,7 +177,7 @@ func warm(ctx context.Context, c web.Config, cache *answers.Cache) error {
 	var all error
 	for _, look := range spans {
 		for _, by := range splits {
-			_, err := answers.Await(ctx, cache, look.key(by), look.read(c.History, c.Now(), by))
+			_, err := answers.Await(ctx, cache, look.key(by), look.read(c.History, by))
 			all = errors.Join(all, err)
 		}
 	}
@@ -201,9 +201,8 @@ func (h handlers) inputs(req *web.Request) (healthInputs, error) {
 		}
 	}
 	if history := req.History(); history != nil {
-		since := req.Now().Add(-time.Hour).Truncate(time.Minute)
 		flows, ready, err := web.Cached(req, "last hour", func(ctx context.Context) ([]jobs.Throughput, error) {
-			return history.Throughput(ctx, since, time.Minute)
+			return history.Throughput(ctx, 60+1, time.Minute) // and the minute that has begun
 		})
 		g.ready = g.ready && ready
 		if err != nil {

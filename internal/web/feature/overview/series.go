@@ -37,14 +37,11 @@ func spanOf(name string) (s span, found bool) {
 	return spans[i], true
 }
 
-// since is where a chart begins: one full step later than its range reaches, as the
-// last step has only begun.
-func (s span) since(now time.Time) time.Time { return now.Add(-s.back).Truncate(s.step).Add(s.step) }
-
 // read asks the history for the series of a range.
-func (s span) read(history web.History, now time.Time,
-	by jobs.SeriesSplit) func(context.Context) (jobs.Series, error) {
-	return func(ctx context.Context) (jobs.Series, error) { return history.Series(ctx, s.since(now), s.step, by) }
+func (s span) read(history web.History, by jobs.SeriesSplit) func(context.Context) (jobs.Series, error) {
+	return func(ctx context.Context) (jobs.Series, error) {
+		return history.Series(ctx, int(s.back/s.step), s.step, by)
+	}
 }
 
 // key names the series among kept answers.
@@ -94,7 +91,7 @@ func (h handlers) listSeries(req *web.Request) error {
 	if !slices.Contains(splits, by) {
 		return web.RefuseField(http.StatusBadRequest, "by", "by is outcome, type or queue.")
 	}
-	x, err := look.read(req.History(), req.Now(), by)(req.Ctx())
+	x, err := look.read(req.History(), by)(req.Ctx())
 	if err != nil {
 		return fmt.Errorf("counting attempts: %w", err)
 	}
