@@ -20,11 +20,11 @@ type caller struct {
 func newCaller() *caller {
 	c := &caller{make(chan func() error), make(chan error, 1), time.NewTimer(time.Hour)}
 	c.lease.Stop()
-	go func() {
-		for call := range c.calls {
-			c.returned <- call()
+	go func(calls <-chan func() error, returned chan<- error) { // its own, also when c is abandoned
+		for call := range calls {
+			returned <- call()
 		}
-	}()
+	}(c.calls, c.returned)
 	return c
 }
 
