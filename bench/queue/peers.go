@@ -70,7 +70,7 @@ func builtPeer(ctx context.Context, s *servers.Server, dir, name string, args ..
 		return peerFigures{}, err
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = append(os.Environ(), "GOGC=200") // our workers let Go's collector wait, too
+	cmd.Env = servers.PeerEnvironment()
 	return runPeer(s, cmd)
 }
 
