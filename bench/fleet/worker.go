@@ -45,6 +45,10 @@ func (w *worker) run(ctx context.Context) error {
 	work, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:fleet", host, os.Getpid()), Host: host, PID: os.Getpid()},
+		Setup: []func(context.Context) error{func(ctx context.Context) error { // as the service does
+			database.Warm(ctx, db, 2)
+			return nil
+		}},
 		Queues: w.queues, Slots: w.slots, Prefetch: w.prefetch, PollMin: 20 * time.Millisecond,
 		PollMax: 200 * time.Millisecond})
 	if err != nil {

@@ -17,6 +17,16 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
+// emptyFile is a configuration in which everything is as usual.
+func emptyFile(t *testing.T) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "empty.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
 // POST /api/cron/tick may come from several hosts at once, while the process's
 // own workers start. The rounds share no state: go test -race sees it if they do.
 func TestRoundsAtOnceShareNothing(t *testing.T) {
@@ -24,11 +34,7 @@ func TestRoundsAtOnceShareNothing(t *testing.T) {
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
-	file := filepath.Join(t.TempDir(), "empty.yaml")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	loaded, err := config.Load(config.Sources{File: file})
+	loaded, err := config.Load(config.Sources{File: emptyFile(t)})
 	if err != nil {
 		t.Fatal(err)
 	}

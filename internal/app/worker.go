@@ -49,6 +49,9 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 		DatabaseTrouble: database.Outage, Redact: redact.Text,
 		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
 	}
+	if !o.Once {
+		c.Setup = append(c.Setup, r.warm)
+	}
 	if r.pools != nil {
 		c.PHP, c.Info = r.pools, r.poolsInfo
 	}
@@ -79,6 +82,22 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 		return nil, nil, nil, err
 	}
 	return w, call, closeIt, nil
+}
+
+// A worker that works off jobs writes ends and reads what comes next at the same time. Where
+// many processes start at once, a new connection may take seconds; the jobs that the process
+// holds then would wait for it.
+const (
+	warmConnections = 2
+	warmTime        = 10 * time.Second
+)
+
+// warm opens the connections that a worker needs, before it claims its first job.
+func (r *Services) warm(ctx context.Context) error {
+	ctx, done := context.WithTimeout(ctx, warmTime)
+	defer done()
+	database.Warm(ctx, r.DB, warmConnections)
+	return nil
 }
 
 // wakeWorkers tells the workers of this host that a queue has jobs; "" is any queue.
