@@ -107,7 +107,7 @@ func (p *peer) command(ctx context.Context, args []string) *exec.Cmd {
 	all := append(append([]string{}, p.program[1:]...), p.dsn)
 	cmd := exec.CommandContext(ctx, p.program[0], append(all, args...)...)
 	cmd.Dir = p.dir
-	cmd.Env = servers.PeerEnvironment()
+	servers.AsOurs(cmd)
 	return cmd
 }
 

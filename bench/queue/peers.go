@@ -70,7 +70,7 @@ func builtPeer(ctx context.Context, s *servers.Server, dir, name string, args ..
 		return peerFigures{}, err
 	}
 	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Env = servers.PeerEnvironment()
+	servers.AsOurs(cmd)
 	return runPeer(s, cmd)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -235,9 +236,9 @@ func Ticks(pid int, children bool) time.Duration {
 	return time.Duration(sum) * 10 * time.Millisecond // USER_HZ is 100 on all of Linux
 }
 
-// PeerEnvironment is what peers' programs run in. Go's collector waits for twice as much as it
-// does by itself, as our workers let it.
-func PeerEnvironment() []string { return append(os.Environ(), "GOGC=200") }
+// AsOurs lets the collector of a peer in Go wait for twice as much as it does by itself, as
+// our workers let theirs.
+func AsOurs(peer *exec.Cmd) { peer.Env = append(peer.Environ(), "GOGC=200") }
 
 // OwnCPU is what this process has used.
 func OwnCPU() time.Duration {
