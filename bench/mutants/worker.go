@@ -203,4 +203,13 @@ var guardsOfWorkers = []guard{
 		in:      store,
 		test:    "TestAServerThatGreetsLateIsWaitedFor",
 	},
+	{
+		promise: "P6",
+		name:    "a handler that was given up ends no other run",
+		file:    "internal/jobs/worker_run.go",
+		old:     "			returned <- call()\n",
+		without: "			err := call()\n			c.returned <- err\n",
+		in:      queue,
+		test:    "TestAnAbandonedHandlersEndIsNotTheNextRuns",
+	},
 }
