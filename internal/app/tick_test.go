@@ -17,39 +17,42 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
-// emptyFile is a configuration in which everything is as usual.
-func emptyFile(t *testing.T) string {
+// openServices opens a site on SQLite whose configuration is as usual but for a change.
+func openServices(t *testing.T, change func(*config.Loaded)) *Services {
 	t.Helper()
-	file := filepath.Join(t.TempDir(), "empty.yaml")
-	if err := os.WriteFile(file, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return file
-}
-
-// POST /api/cron/tick may come from several hosts at once, while the process's
-// own workers start. The rounds share no state: go test -race sees it if they do.
-func TestRoundsAtOnceShareNothing(t *testing.T) {
 	db := jobstest.Open(t, jobstest.SQLite)
 	if _, err := tables.CreateTables(t.Context(), db.DB, tables.Stock, ""); err != nil {
 		t.Fatal(err)
 	}
-	loaded, err := config.Load(config.Sources{File: emptyFile(t)})
+	file := filepath.Join(t.TempDir(), "empty.yaml")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := config.Load(config.Sources{File: file})
 	if err != nil {
 		t.Fatal(err)
 	}
-	loaded.Database.DSN, loaded.Queue.MaxTime, loaded.Queue.InternalRows = config.DSN(db.DSN), time.Hour,
-		[]string{probe.Kind.Name}
+	loaded.Database.DSN = config.DSN(db.DSN)
+	change(loaded)
 	p := &Process{Version: "test", Err: io.Discard, Now: time.Now}
 	r, err := p.Open(t.Context(), loaded)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() {
+	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
-	}()
+	})
+	return r
+}
+
+// POST /api/cron/tick may come from several hosts at once, while the process's
+// own workers start. The rounds share no state: go test -race sees it if they do.
+func TestRoundsAtOnceShareNothing(t *testing.T) {
+	r := openServices(t, func(c *config.Loaded) {
+		c.Queue.MaxTime, c.Queue.InternalRows = time.Hour, []string{probe.Kind.Name}
+	})
 	list := make([]jobs.Spec, 20)
 	for i := range list {
 		list[i] = probe.Kind.New(probe.Payload{})

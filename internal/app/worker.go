@@ -87,15 +87,10 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 // A worker that works off jobs writes ends and reads what comes next at the same time. Where
 // many processes start at once, a new connection may take seconds; the jobs that the process
 // holds then would wait for it.
-const (
-	warmConnections = 2
-	warmTime        = 10 * time.Second
-)
+const warmConnections = 2
 
 // warm opens the connections that a worker needs, before it claims its first job.
 func (r *Services) warm(ctx context.Context) error {
-	ctx, done := context.WithTimeout(ctx, warmTime)
-	defer done()
 	database.Warm(ctx, r.DB, warmConnections)
 	return nil
 }

@@ -26,23 +26,18 @@ const (
 // back further than the history: to 62 days.
 func (s *Store) Series(ctx context.Context, steps int, step time.Duration, by jobs.SeriesSplit) (jobs.Series, error) {
 	var none jobs.Series
-	if step < time.Second {
-		return none, fmt.Errorf("a step of %s is too short: at least 1s", step)
-	}
 	if steps < 1 || steps > maxSeriesSteps {
 		return none, fmt.Errorf("%d steps are outside 1 to %d", steps, maxSeriesSteps)
 	}
-	now, err := s.Now(ctx)
+	first, err := s.firstStep(ctx, steps, step)
 	if err != nil {
-		return none, fmt.Errorf("asking the database for the time: %w", err)
+		return none, err
 	}
 	width := step.Milliseconds()
-	end := now.UnixMilli()/width + 1
-	first := end - int64(steps)
 	c := seriesCounts{first: first, steps: steps, names: map[string][]int64{},
 		waits: make([]spread, steps), lengths: make([]spread, steps)}
 	add := func(f figure, n int64) { c.add(by, f, n) }
-	from := first * width
+	from, end := first*width, (first+int64(steps))*width
 	if width%flowWidth == 0 {
 		until, err := s.bringFigures(ctx)
 		if err == nil && until > from {
@@ -53,7 +48,7 @@ func (s *Store) Series(ctx context.Context, steps int, step time.Duration, by jo
 		}
 		from = max(from, until)
 	}
-	if err := s.eachFigure(ctx, width, from, end*width, add); err != nil {
+	if err := s.eachFigure(ctx, width, from, end, add); err != nil {
 		return none, err
 	}
 	x := jobs.Series{Since: tables.UnixMilli(first * width), Step: step, Counts: c.named(by)}

@@ -151,6 +151,14 @@ func TestASeriesIsBounded(t *testing.T) {
 			t.Errorf("%d steps of %s: %d steps", c.steps, c.step, len(got.Waits))
 		}
 	}
+	for _, steps := range []int{0, -60} { // since a moment that is still to come
+		if got, err := f.Throughput(bg, steps, time.Minute); err != nil || len(got) != 0 {
+			t.Errorf("%d steps: %d, %v", steps, len(got), err)
+		}
+	}
+	if _, err := f.Throughput(bg, 10_001, time.Minute); err == nil {
+		t.Error("10,001 steps are counted")
+	}
 }
 
 // A run of a host whose clock stood in 1970 costs a statement or two, not one for each day

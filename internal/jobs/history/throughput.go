@@ -14,25 +14,21 @@ import (
 // process' clock says. Steps without runs are listed with zeros. Steps of half hours
 // or a multiple reach back further than the history: to 400 days.
 func (s *Store) Throughput(ctx context.Context, steps int, step time.Duration) ([]jobs.Throughput, error) {
-	if step < time.Second {
-		return nil, fmt.Errorf("a step of %s is too short: at least 1s", step)
-	}
 	if steps > 10_000 {
 		return nil, fmt.Errorf("%d steps are too many: take longer ones", steps)
 	}
-	var now int64
-	if _, err := s.tables.QueryRow(ctx, s.tables.OwnDB, []any{&now}, "SELECT "+s.tables.MillisNow()); err != nil {
-		return nil, fmt.Errorf("asking the database for the time: %w", err)
+	first, err := s.firstStep(ctx, steps, step)
+	if err != nil || steps < 1 {
+		return nil, err
 	}
 	width := step.Milliseconds()
-	first := now/width + 1 - int64(steps)
 	sums := make([]sums, steps)
 	add := func(f flow) {
 		if i := f.at - first; i >= 0 && i < int64(steps) {
 			sums[i].add(f)
 		}
 	}
-	from, end := first*width, now+width
+	from, end := first*width, (first+int64(steps))*width
 	if width%flowWidth == 0 {
 		until, err := s.bringFlows(ctx)
 		if err == nil && until > from {
@@ -51,6 +47,19 @@ func (s *Store) Throughput(ctx context.Context, steps int, step time.Duration) (
 		flows[i] = x.flow(tables.UnixMilli((first + int64(i)) * width))
 	}
 	return flows, nil
+}
+
+// firstStep is the number of the first of the latest steps of equal length. The last
+// one has begun, by the database's clock.
+func (s *Store) firstStep(ctx context.Context, steps int, step time.Duration) (int64, error) {
+	if step < time.Second {
+		return 0, fmt.Errorf("a step of %s is too short: at least 1s", step)
+	}
+	now, err := s.Now(ctx)
+	if err != nil {
+		return 0, fmt.Errorf("asking the database for the time: %w", err)
+	}
+	return now.UnixMilli()/step.Milliseconds() + 1 - int64(steps), nil
 }
 
 // sums are what ended in one step; ended, duration and wait make the averages.

@@ -97,7 +97,7 @@ func (h handlers) throughput(req *web.Request) error {
 	}
 	width := step.Milliseconds()
 	steps := now.UnixMilli()/width - since.UnixMilli()/width + 1
-	list, err := req.History().Throughput(req.Ctx(), int(max(steps, 0)), step)
+	list, err := req.History().Throughput(req.Ctx(), int(steps), step)
 	if err != nil {
 		return fmt.Errorf("counting runs: %w", err)
 	}
