@@ -2,12 +2,15 @@ package queue
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
+	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
@@ -139,4 +142,64 @@ func TestALargePayloadInACrowdedBlock(t *testing.T) {
 			n.note(t, got)
 		}
 	})
+}
+
+// A crowded cursor passes rows that run already a block at a time, and then, where that
+// brought nothing, all that follow at once.
+func TestACrowdedCursorPassesWhatRuns(t *testing.T) {
+	stockTables(t, func(t *testing.T, f *fixture) {
+		if f.Variant.Engine == jobstest.SQLite {
+			t.Skip("it has one writer, who reads and moves alone")
+		}
+		receipts := f.MustEnqueue(numbered(60)...)
+		f.claimsOf(f.Store, 1)
+		f.noRescan(f.Store)
+		f.DB.MustExec("UPDATE jobs SET reserved_at = available_at + 1000 WHERE id < " + fmt.Sprint(receipts[58].ID))
+		f.cursorOf("default", 0).fromHead = prefetched{}
+		f.cursorOf("default", 0).crowded = f.tables.Options.Clock()
+		asked := f.tables.Statements()
+		got := f.claimIn(f.Store, 1, 3, "default")
+		if len(got) != 1 || got[0].Job.ID != receipts[58].ID {
+			t.Errorf("claimed %+v, want row %d, the first that waits", got, receipts[58].ID)
+		}
+		if n := f.tables.Statements() - asked; n > 7 {
+			t.Errorf("a claim past 57 rows that run asks %d statements, want two blocks' and the claim's", n)
+		}
+		if got := f.claimIn(f.Store, 1, 3, "default"); len(got) != 1 || got[0].Job.ID != receipts[59].ID {
+			t.Errorf("claimed %+v then, want the last row %d", got, receipts[59].ID)
+		}
+	})
+}
+
+// A block that other queues have few rows between is read as it stands in the table; one
+// with many others between by the queue's index.
+func TestADenseBlockIsReadFromTheTable(t *testing.T) {
+	for _, engine := range []jobstest.Engine{jobstest.MariaDB, jobstest.MySQL} {
+		t.Run(string(engine), func(t *testing.T) {
+			v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
+			f := openFixture(t, v, v.Database(t))
+			f.MustEnqueue(numbered(40)...)
+			f.claimsOf(f.Store, 1) // the cursor is there
+			var dense []bool
+			f.tables.Watch = func(statement string, _ []any) {
+				if strings.Contains(statement, "payload") {
+					dense = append(dense, strings.Contains(statement, "FORCE INDEX (PRIMARY)"))
+				}
+			}
+			claim := func() {
+				f.noRescan(f.Store)
+				f.cursorOf("default", 0).fromHead = prefetched{}
+				f.cursorOf("default", 0).crowded = f.tables.Options.Clock()
+				if got := f.claimIn(f.Store, 1, 3, "default"); len(got) != 1 {
+					t.Errorf("claimed %+v, want one job", got)
+				}
+			}
+			claim()
+			f.DB.MustExec("UPDATE jobs SET queue = 'other' WHERE MOD(id, 4) <> 0")
+			claim()
+			if !slices.Equal(dense, []bool{true, false}) {
+				t.Errorf("the blocks are read from the table: %v, want the first alone", dense)
+			}
+		})
+	}
 }

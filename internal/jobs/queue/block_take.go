@@ -192,7 +192,7 @@ func (c *claim) crowdedBlock(ctx context.Context, l *scanCursor) (x prefetched, 
 			return x, false, err
 		}
 	}
-	l.newest = max(l.newest, m.to.ID)
+	l.newest, l.sparse = max(l.newest, m.to.ID), len(x.rows) < size/2
 	return x, true, c.hold(ctx, l, m, x.rows)
 }
 
@@ -213,14 +213,20 @@ func (s *Store) returnPart(ctx context.Context, m cursorMove, read tables.RowPos
 	return read, nil
 }
 
-// moveToNext moves the cursor past the next rows that wait, so many at most, wherever it
-// is. The move's ends are equal where there are none.
+// moveToNext moves the cursor past the queue's next rows, so many at most, wherever it
+// is: the server finds them in an index alone, as all others wait for it. Where few of
+// the last block's rows waited, only those that wait are counted, which reads each row.
+// The move's ends are equal where there are none.
 func (s *Store) moveToNext(ctx context.Context, l *scanCursor, size int) (m cursorMove, err error) {
 	m.name = l.name
+	waiting := ""
+	if l.sparse {
+		waiting = " AND " + s.tables.Layout.Waiting()
+	}
 	next := func(into, after string) string {
 		return "SELECT MAX(id) " + into + " FROM (SELECT id FROM " + s.tables.Layout.Table().Name +
 			s.tables.IndexHint() + " WHERE queue = ?" + s.tables.Layout.Class(l.priority) + " AND id > " + after +
-			" AND " + s.tables.Layout.Waiting() + s.tables.OrderBy() + fmt.Sprintf(" LIMIT %d) AS block", size)
+			waiting + s.tables.OrderBy() + fmt.Sprintf(" LIMIT %d) AS block", size)
 	}
 	if s.packets != nil {
 		s.tables.Asked.Add(1)

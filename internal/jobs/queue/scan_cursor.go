@@ -85,7 +85,7 @@ func (s *Store) between(l *scanCursor, from, to tables.RowPosition, state string
 	b, bArgs := s.tables.UpTo(to)
 	args := append(append([]any{l.queue}, aArgs...), bArgs...)
 	return tables.CandidateQuery{Where: "queue = ?" + s.tables.Layout.Class(l.priority) + a + b + " AND " + state,
-		Args: args, Order: s.tables.OrderBy(), Hint: s.tables.IndexHint(), Limit: limit}
+		Args: args, Order: s.tables.OrderBy(), Hint: s.tables.HintWithin(from.ID, to.ID, limit), Limit: limit}
 }
 
 // cursorOf returns the scan cursor of a queue and priority, made on first use.

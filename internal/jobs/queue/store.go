@@ -61,6 +61,7 @@ type scanCursor struct {
 	newest      int64              // the highest number that was seen in the table
 	blockEnd    tables.RowPosition // of the block that fromHead is the rest of
 	crowded     time.Time          // of Options.Clock: when another process was faster with a block
+	sparse      bool               // few rows waited in the last block that the server took
 	last        bool               // nothing stood behind the block when it was read
 	exhausted   bool               // the last look above the mark found nothing more
 	exhaustedAt time.Time          // of Options.Clock

@@ -51,6 +51,16 @@ func (s *Tables) IndexHint() string {
 	return s.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (" + index + ")"})
 }
 
+// HintWithin is IndexHint for a read of at most so many rows between two numbers, 0 is the
+// end. Where the numbers hold few others, the rows are read as they stand in the table: by
+// the queue's index each of them costs a second search.
+func (s *Tables) HintWithin(from, to int64, rows int) string {
+	if s.OrderedByTime() || to == 0 || to-from > 2*int64(rows) {
+		return s.IndexHint()
+	}
+	return s.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (PRIMARY)"})
+}
+
 // OrderBy is the order of a scan cursor.
 func (s *Tables) OrderBy() string {
 	if s.OrderedByTime() {
