@@ -36,14 +36,31 @@ type Server struct {
 var durable = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON", "--skip-log-bin",
 	"--innodb-buffer-pool-size=512M"}
 
+// The redo log takes what a measurement writes. With the 64 MB of the tests it is full
+// after 40,000 jobs, and each statement waits for pages to be written.
+const (
+	mysqlRedo   = "--innodb-redo-log-capacity=512M"
+	mariadbRedo = "--innodb-log-file-size=512M"
+)
+
+func newMySQL(options []string) func() (*jobstest.Server, error) {
+	return func() (*jobstest.Server, error) { return jobstest.NewMySQL(append(slices.Clone(options), mysqlRedo)...) }
+}
+
+func newMariaDB(options []string) func() (*jobstest.Server, error) {
+	return func() (*jobstest.Server, error) {
+		return jobstest.NewMariaDB(append(slices.Clone(options), mariadbRedo)...)
+	}
+}
+
 // MySQL starts a MySQL that is as durable as MariaDB.
 func MySQL() (*Server, error) {
-	return start("MySQL", func() (*jobstest.Server, error) { return jobstest.NewMySQL(durable...) }, "pid")
+	return start("MySQL", newMySQL(durable), "pid")
 }
 
 // MariaDB starts a MariaDB that is as durable as MySQL.
 func MariaDB() (*Server, error) {
-	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB(durable...) }, "pid")
+	return start("MariaDB", newMariaDB(durable), "pid")
 }
 
 // uninstrumented are the options of a comparison of the servers themselves: MySQL ships
@@ -52,12 +69,12 @@ var uninstrumented = append(slices.Clone(durable), "--performance-schema=OFF")
 
 // PlainMySQL is MySQL without instrumentation, as MariaDB is.
 func PlainMySQL() (*Server, error) {
-	return start("MySQL", func() (*jobstest.Server, error) { return jobstest.NewMySQL(uninstrumented...) }, "pid")
+	return start("MySQL", newMySQL(uninstrumented), "pid")
 }
 
 // PlainMariaDB is MariaDB without instrumentation, which is its default.
 func PlainMariaDB() (*Server, error) {
-	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB(uninstrumented...) }, "pid")
+	return start("MariaDB", newMariaDB(uninstrumented), "pid")
 }
 
 // logged are the options of a server that writes a binary log, as MySQL does by
@@ -67,17 +84,20 @@ var logged = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrit
 
 // LoggedMySQL is MySQL with a binary log.
 func LoggedMySQL() (*Server, error) {
-	return start("MySQL", func() (*jobstest.Server, error) { return jobstest.NewMySQL(logged...) }, "pid")
+	return start("MySQL", newMySQL(logged), "pid")
 }
 
 // LoggedMariaDB is MariaDB with a binary log.
 func LoggedMariaDB() (*Server, error) {
-	return start("MariaDB", func() (*jobstest.Server, error) { return jobstest.NewMariaDB(logged...) }, "pid")
+	return start("MariaDB", newMariaDB(logged), "pid")
 }
 
-// SettingNames are the variables that decide what a commit costs.
+// SettingNames are the variables that decide what a commit costs, by MySQL's names.
 var SettingNames = []string{"innodb_flush_log_at_trx_commit", "innodb_doublewrite", "innodb_flush_method", "log_bin",
-	"innodb_buffer_pool_size"}
+	"innodb_buffer_pool_size", redoLog}
+
+// redoLog has another name in MariaDB.
+const redoLog, mariadbRedoLog = "innodb_redo_log_capacity", "innodb_log_file_size"
 
 // Settings are the name, the version and the values of SettingNames of a running
 // MySQL or MariaDB, as the server says them.
@@ -89,6 +109,9 @@ func (s *Server) Settings(ctx context.Context) ([]string, error) {
 	defer db.Close()
 	values := []string{s.Name}
 	for _, name := range append([]string{"version"}, SettingNames...) {
+		if name == redoLog && s.Name == "MariaDB" {
+			name = mariadbRedoLog
+		}
 		var value string // by SHOW, as @@ answers ON on one server and 1 on the other
 		if err := db.QueryRowContext(ctx, "SHOW GLOBAL VARIABLES LIKE '"+name+"'").Scan(&name, &value); err != nil {
 			return nil, fmt.Errorf("reading %s of %s: %w", name, s.Name, err)
