@@ -203,3 +203,51 @@ func TestADenseBlockIsReadFromTheTable(t *testing.T) {
 		})
 	}
 }
+
+// Of the processes that want a block of PostgreSQL one waits for the cursor's row, the
+// others stand in line: each that waited for the row would look for its newest version.
+func TestProcessesStandInLineForTheCursor(t *testing.T) {
+	v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: tables.Stock}
+	f := openFixture(t, v, v.Database(t))
+	f.MustEnqueue(numbered(40)...)
+	f.claimsOf(f.Store, 1) // the cursor is there
+	moves := f.DB.MustBegin()
+	defer moves.Rollback() //nolint:errcheck // it is committed below
+	moves.MustExec("UPDATE cmsjobs_cursors SET id = id + 0")
+	soon, cancel := context.WithTimeout(bg, 20*time.Second)
+	defer cancel()
+	const processes = 4
+	ends := make(chan int64, processes)
+	for range processes {
+		other := f.another()
+		go func() {
+			m, err := other.moveToNext(soon, other.cursorOf("default", 0), 4)
+			if err != nil {
+				t.Errorf("a block: %v", err)
+			}
+			ends <- m.to.ID
+		}()
+	}
+	waiting := func(where string) (n int) {
+		if err := f.DB.GetContext(soon, &n, "SELECT COUNT(*) FROM pg_locks JOIN pg_stat_activity "+
+			"USING (pid) WHERE datname = CURRENT_DATABASE() AND NOT granted AND "+where); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for waiting("TRUE") < processes { // it fails at the time limit
+	}
+	if n := waiting("locktype <> 'advisory'"); n != 1 {
+		t.Errorf("%d of %d processes wait for the cursor's row, want one", n, processes)
+	}
+	if err := moves.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	var got []int64
+	for range processes {
+		got = append(got, <-ends)
+	}
+	if slices.Sort(got); got[3]-got[0] != 12 {
+		t.Errorf("the blocks end at %d, want four of four rows each", got)
+	}
+}

@@ -229,33 +229,49 @@ func (s *Store) moveToNext(ctx context.Context, l *scanCursor, size int) (m curs
 			waiting + s.tables.OrderBy() + fmt.Sprintf(" LIMIT %d) AS block", size)
 	}
 	if s.packets != nil {
-		s.tables.Asked.Add(1)
-		found, err := s.packets.Send(ctx, s.tables.DB, []string{"START TRANSACTION",
-			"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(id) WHERE name = ?",
-			"SET @cmsjobs_next = (" + next("", "LAST_INSERT_ID()") + ")",
-			"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(COALESCE(@cmsjobs_next, id)) WHERE name = ?", "COMMIT"},
-			[]any{l.name, l.queue, l.name})
-		if err != nil {
-			return m, s.unsent(err)
-		}
-		m.from.ID, m.to.ID = found[1].ID, found[3].ID
-		return m, nil
+		return s.moveOnMySQL(ctx, l, next("", "LAST_INSERT_ID()"))
 	}
-	statement, args := "BEGIN NOT ATOMIC DECLARE last_block, next_block BIGINT; "+undoing+
-		"SELECT id INTO last_block FROM cmsjobs_cursors WHERE name = ? FOR UPDATE; "+
-		next("INTO next_block", "last_block")+
-		"; IF next_block IS NULL THEN ROLLBACK; ELSE UPDATE cmsjobs_cursors SET id = next_block WHERE name = ?; "+
-		"COMMIT; END IF; SELECT COALESCE(last_block, 0), COALESCE(next_block, last_block, 0); END",
-		[]any{l.name, l.queue, l.name}
+	statement, args := moveOnMariaDB(next("INTO next_block", "last_block")), []any{l.name, l.queue, l.name}
 	if s.compound == database.WritableCTE {
-		statement = "WITH here AS MATERIALIZED (SELECT id FROM cmsjobs_cursors WHERE name = ? FOR UPDATE), " +
-			"there AS MATERIALIZED (" + next("AS id", "(SELECT id FROM here)") + "), " +
-			"moved AS (UPDATE cmsjobs_cursors SET id = there.id FROM there WHERE name = ? AND there.id IS NOT NULL " +
-			"RETURNING 1) " +
-			"SELECT here.id, COALESCE(there.id, here.id) FROM here, there, (SELECT COUNT(*) FROM moved) AS done"
+		statement = moveOnPostgres(next("AS id", "(SELECT id FROM here)"))
+		args = append([]any{l.name}, args...)
 	}
 	_, err = s.tables.QueryRow(ctx, s.tables.DB, []any{&m.from.ID, &m.to.ID}, statement, args...)
 	return m, s.understood(err)
+}
+
+// moveOnMySQL sends one packet.
+func (s *Store) moveOnMySQL(ctx context.Context, l *scanCursor, next string) (m cursorMove, err error) {
+	s.tables.Asked.Add(1)
+	found, err := s.packets.Send(ctx, s.tables.DB, []string{"START TRANSACTION",
+		"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(id) WHERE name = ?",
+		"SET @cmsjobs_next = (" + next + ")",
+		"UPDATE cmsjobs_cursors SET id = LAST_INSERT_ID(COALESCE(@cmsjobs_next, id)) WHERE name = ?", "COMMIT"},
+		[]any{l.name, l.queue, l.name})
+	if err != nil {
+		return m, s.unsent(err)
+	}
+	return cursorMove{l.name, tables.RowPosition{ID: found[1].ID}, tables.RowPosition{ID: found[3].ID}}, nil
+}
+
+// moveOnMariaDB answers with where the cursor was and where it is.
+func moveOnMariaDB(next string) string {
+	return "BEGIN NOT ATOMIC DECLARE last_block, next_block BIGINT; " + undoing +
+		"SELECT id INTO last_block FROM cmsjobs_cursors WHERE name = ? FOR UPDATE; " + next +
+		"; IF next_block IS NULL THEN ROLLBACK; ELSE UPDATE cmsjobs_cursors SET id = next_block WHERE name = ?; " +
+		"COMMIT; END IF; SELECT COALESCE(last_block, 0), COALESCE(next_block, last_block, 0); END"
+}
+
+// moveOnPostgres answers so, too. Who waits for the row itself looks for its newest version,
+// as all others do, each time that one of them has moved it. So they stand in line before it.
+func moveOnPostgres(next string) string {
+	return "WITH turn AS MATERIALIZED (SELECT pg_advisory_xact_lock(hashtextextended(?, 0)) AS won), " +
+		"here AS MATERIALIZED (SELECT id FROM cmsjobs_cursors, turn WHERE name = ? AND won IS NOT NULL " +
+		"FOR UPDATE OF cmsjobs_cursors), " +
+		"there AS MATERIALIZED (" + next + "), " +
+		"moved AS (UPDATE cmsjobs_cursors SET id = there.id FROM there WHERE name = ? AND there.id IS NOT NULL " +
+		"RETURNING 1) " +
+		"SELECT here.id, COALESCE(there.id, here.id) FROM here, there, (SELECT COUNT(*) FROM moved) AS done"
 }
 
 // unsent says of a packet's error whether its statements may go one by one.
