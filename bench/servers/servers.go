@@ -44,7 +44,9 @@ const (
 )
 
 func newMySQL(options []string) func() (*jobstest.Server, error) {
-	return func() (*jobstest.Server, error) { return jobstest.NewMySQL(append(slices.Clone(options), mysqlRedo)...) }
+	return func() (*jobstest.Server, error) {
+		return jobstest.NewMySQL(append(slices.Clone(options), mysqlRedo)...)
+	}
 }
 
 func newMariaDB(options []string) func() (*jobstest.Server, error) {
