@@ -30,5 +30,5 @@ const (
 	pages  = "./internal/web"
 )
 
-var guards = slices.Concat(guardsOfClaims, guardsOfQueue, guardsOfWorkers, guardsOfPHP, guardsOfBackups,
-	guardsOfAccess, guardsOfRights, guardsOfPages, guardsOfReading, guardsOfSites)
+var guards = slices.Concat(guardsOfClaims, guardsOfCursors, guardsOfEnds, guardsOfQueue, guardsOfWorkers, guardsOfPHP,
+	guardsOfBackups, guardsOfAccess, guardsOfRights, guardsOfPages, guardsOfReading, guardsOfSites)

@@ -36,22 +36,24 @@ type Server struct {
 var durable = []string{"--innodb-flush-log-at-trx-commit=1", "--innodb-doublewrite=ON", "--skip-log-bin",
 	"--innodb-buffer-pool-size=512M"}
 
-// The redo log takes what a measurement writes. With the 64 MB of the tests it is full
-// after 40,000 jobs, and each statement waits for pages to be written.
+// The size of the redo log, as MySQL and as MariaDB names it. It takes what a measurement
+// writes: with the 64 MB of the tests it is full after 40,000 jobs, and each statement waits
+// for pages to be written.
 const (
-	mysqlRedo   = "--innodb-redo-log-capacity=512M"
-	mariadbRedo = "--innodb-log-file-size=512M"
+	mysqlRedoLog   = "innodb_redo_log_capacity"
+	mariadbRedoLog = "innodb_log_file_size"
+	redoLogSize    = "512M"
 )
 
 func newMySQL(options []string) func() (*jobstest.Server, error) {
 	return func() (*jobstest.Server, error) {
-		return jobstest.NewMySQL(append(slices.Clone(options), mysqlRedo)...)
+		return jobstest.NewMySQL(append(slices.Clone(options), "--"+mysqlRedoLog+"="+redoLogSize)...)
 	}
 }
 
 func newMariaDB(options []string) func() (*jobstest.Server, error) {
 	return func() (*jobstest.Server, error) {
-		return jobstest.NewMariaDB(append(slices.Clone(options), mariadbRedo)...)
+		return jobstest.NewMariaDB(append(slices.Clone(options), "--"+mariadbRedoLog+"="+redoLogSize)...)
 	}
 }
 
@@ -96,10 +98,7 @@ func LoggedMariaDB() (*Server, error) {
 
 // SettingNames are the variables that decide what a commit costs, by MySQL's names.
 var SettingNames = []string{"innodb_flush_log_at_trx_commit", "innodb_doublewrite", "innodb_flush_method", "log_bin",
-	"innodb_buffer_pool_size", redoLog}
-
-// redoLog has another name in MariaDB.
-const redoLog, mariadbRedoLog = "innodb_redo_log_capacity", "innodb_log_file_size"
+	"innodb_buffer_pool_size", mysqlRedoLog}
 
 // Settings are the name, the version and the values of SettingNames of a running
 // MySQL or MariaDB, as the server says them.
@@ -111,7 +110,7 @@ func (s *Server) Settings(ctx context.Context) ([]string, error) {
 	defer db.Close()
 	values := []string{s.Name}
 	for _, name := range append([]string{"version"}, SettingNames...) {
-		if name == redoLog && s.Name == "MariaDB" {
+		if name == mysqlRedoLog && s.Name == "MariaDB" {
 			name = mariadbRedoLog
 		}
 		var value string // by SHOW, as @@ answers ON on one server and 1 on the other

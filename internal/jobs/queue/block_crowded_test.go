@@ -217,15 +217,16 @@ func TestProcessesStandInLineForTheCursor(t *testing.T) {
 	soon, cancel := context.WithTimeout(bg, 20*time.Second)
 	defer cancel()
 	const processes = 4
-	ends := make(chan int64, processes)
+	type end struct {
+		m   cursorMove
+		err error
+	}
+	ends := make(chan end, processes)
 	for range processes {
 		other := f.another()
 		go func() {
 			m, err := other.moveToNext(soon, other.cursorOf("default", 0), 4)
-			if err != nil {
-				t.Errorf("a block: %v", err)
-			}
-			ends <- m.to.ID
+			ends <- end{m, err}
 		}()
 	}
 	waiting := func(where string) (n int) {
@@ -245,7 +246,11 @@ func TestProcessesStandInLineForTheCursor(t *testing.T) {
 	}
 	var got []int64
 	for range processes {
-		got = append(got, <-ends)
+		e := <-ends
+		if e.err != nil {
+			t.Errorf("a block: %v", e.err)
+		}
+		got = append(got, e.m.to.ID)
 	}
 	if slices.Sort(got); got[3]-got[0] != 12 {
 		t.Errorf("the blocks end at %d, want four of four rows each", got)

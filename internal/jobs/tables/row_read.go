@@ -48,6 +48,10 @@ func (s *Tables) IndexHint() string {
 	default:
 		return ""
 	}
+	return s.force(index)
+}
+
+func (s *Tables) force(index string) string {
 	return s.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (" + index + ")"})
 }
 
@@ -58,7 +62,7 @@ func (s *Tables) HintWithin(from, to int64, rows int) string {
 	if s.OrderedByTime() || to == 0 || to-from > 2*int64(rows) {
 		return s.IndexHint()
 	}
-	return s.Dialect.Choose(database.Variants{MySQL: " FORCE INDEX (PRIMARY)"})
+	return s.force("PRIMARY")
 }
 
 // OrderBy is the order of a scan cursor.
