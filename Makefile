@@ -100,8 +100,9 @@ bench-repository: bench-programs ## the repository of backups beside tar with zs
 bench-php: build bench-programs ## PHP's own jobs beside queue:work, in docs/benchmarks.md (5 min; SHORT=1 tries it in half a minute and writes no page)
 	bin/bench/php $(if $(SHORT),-short,-page docs/benchmarks.md)
 
-bench-go: ## the benchmarks of all packages, and cmsjobs bench
-	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
+BENCHTIME ?= 1s
+bench-go: ## the benchmarks of all packages, and cmsjobs bench (BENCHTIME=1x: each once)
+	go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(PACKAGES)
 	go run ./cmd/cmsjobs bench
 
 arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is no arm64
