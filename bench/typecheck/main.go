@@ -31,8 +31,8 @@ func main() {
 	fmt.Printf("%d packages are good for %s\n", n, *system)
 }
 
-// check returns how many packages the module in dir has for a system, tests counted as
-// packages of their own, and what is wrong with them.
+// check returns how many packages the module in dir has for a system, with its tests
+// as further ones, and what is wrong with them.
 func check(dir, system string) (n int, faults []string, err error) {
 	if dir, err = filepath.Abs(dir); err != nil {
 		return 0, nil, err
