@@ -162,8 +162,9 @@ func costs(output string) map[string]cost {
 func draw(ctx context.Context, path string, width, height int, peers string) error {
 	if strings.HasSuffix(path, ".webp") || strings.HasSuffix(path, "-progressive.jpg") {
 		source := path + ".png"
-		c := exec.CommandContext(ctx, "node", "-e", "require('sharp')(process.argv[1]).webp({quality: 80, force: false})"+
-			".jpeg({quality: 90, progressive: true, force: false}).toFile(process.argv[2])", source, path)
+		c := exec.CommandContext(ctx, "node", "-e", "require('sharp')(process.argv[1])"+
+			".webp({quality: 80, force: false}).jpeg({quality: 90, progressive: true, force: false})"+
+			".toFile(process.argv[2])", source, path)
 		c.Dir, c.Stderr = peers, os.Stderr
 		return errors.Join(draw(ctx, source, width, height, peers), c.Run())
 	}
