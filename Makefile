@@ -10,7 +10,7 @@ PACKAGES ?= ./internal/web ./internal/handlers/backup ./internal/jobs/queue ./in
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus matrix lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms cluster upgrade lighthouse screencast screenshots clean
+.PHONY: help build run demo test mysql grammar corpus matrix lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms typecheck cluster upgrade lighthouse screencast screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -100,8 +100,9 @@ bench-repository: bench-programs ## the repository of backups beside tar with zs
 bench-php: build bench-programs ## PHP's own jobs beside queue:work, in docs/benchmarks.md (5 min; SHORT=1 tries it in half a minute and writes no page)
 	bin/bench/php $(if $(SHORT),-short,-page docs/benchmarks.md)
 
-bench-go: ## the benchmarks of all packages, and cmsjobs bench
-	go test -run '^$$' -bench . -benchtime 1s $(PACKAGES)
+BENCHTIME ?= 1s
+bench-go: ## the benchmarks of all packages, and cmsjobs bench (BENCHTIME=1x: each once)
+	go test -run '^$$' -bench . -benchtime $(BENCHTIME) $(PACKAGES)
 	go run ./cmd/cmsjobs bench
 
 arm: ## the picture kernels of arm64 (NEON), by qemu-user-static where this is no arm64
@@ -171,6 +172,9 @@ platforms: ## build for every system that a release is made for, and for Windows
 	GOOS=windows CGO_ENABLED=0 go build -tags nodynamic ./...
 	@set -e; for os in $(VETTED); do for m in . $(filter-out bench,$(MODULES)) deploy/check deploy/grammar; do echo "go vet $$os $$m"; \
 		GOOS=$$os CGO_ENABLED=0 go vet -C $$m -tags nodynamic ./...; done; done
+
+typecheck: ## the types of all packages and tests as Windows has them, from source: a fifth of a minute where platforms takes minutes
+	cd bench && go run ./typecheck -os windows
 
 vuln: ## known holes in what we use (asks vuln.go.dev)
 	go run golang.org/x/vuln/cmd/govulncheck@v1.1.4 $(PACKAGES)

@@ -124,10 +124,7 @@ try {
 func TestTheJavaScriptSDKInABrowser(t *testing.T) {
 	t.Parallel()
 	dir := javaScriptSDK(t)
-	chromium, err := exec.LookPath("chromium")
-	if err != nil {
-		jobstest.Skip(t, "no chromium: %v", err)
-	}
+	chromium := jobstest.Chromium(t)
 	s := startService(t, "schedule: {enabled: false}\nhttp: {admin_password: right}\n",
 		newDatabase(t, jobstest.SQLite, tables.Stock))
 	target, err := url.Parse(s.url)

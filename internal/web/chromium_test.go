@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +14,8 @@ import (
 	"time"
 
 	"golang.org/x/net/websocket"
+
+	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 )
 
 // chromium is one page of Debian's chromium, driven by its DevTools protocol: commands and
@@ -60,20 +61,13 @@ func profile(t testing.TB) string {
 }
 
 // startChromium opens an empty page. heard receives each event.
-func startChromium(t testing.TB, program string, heard func(method string, params json.RawMessage)) *chromium {
+func startChromium(t testing.TB, heard func(method string, params json.RawMessage)) *chromium {
 	t.Helper()
 	dir := profile(t)
-	cmd := exec.Command(program, "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*",
+	jobstest.StartChromium(t, "--headless=new", "--remote-debugging-port=0", "--remote-allow-origins=*",
 		"--user-data-dir="+dir, "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--no-first-run",
 		"--no-default-browser-check", "--disable-component-update", "--disable-background-networking",
 		"--disable-sync", "--mute-audio", "--hide-scrollbars", "--window-size=1280,900", "about:blank")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	})
 	address, err := pageAddress(dir)
 	if err != nil {
 		t.Fatal(err)

@@ -191,7 +191,7 @@ func TestARestoreIsAskedForBesideTheList(t *testing.T) {
 	ask()
 	b.until(`!!document.querySelector("dialog.sheet[open] form.confirm") && document.activeElement.id === "typed"`)
 	b.sees("Creates 2 files and overwrites 3")
-	for _, v := range serious(b.violations(string(axe))) {
+	for _, v := range serious(b.violations(string(axe), everything)) {
 		t.Errorf("%s %s: %+v", v.Impact, v.Help, v.Nodes)
 	}
 	b.fill("#typed", "cms-wrong")

@@ -69,6 +69,12 @@ func killedVerification(t *testing.T, h *Handler, b catalog.Stored) string {
 	return temp.Name
 }
 
+// expire ends locks as if their holders had been killed: nobody renews them any more.
+func expire(s *site, name string) {
+	s.MustExec(s.Rebind("UPDATE cmsjobs_backup_locks SET expires_at = started_at, holder = 'killed' WHERE name LIKE ?"),
+		name)
+}
+
 func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		t.Run(string(engine), func(t *testing.T) {
@@ -85,7 +91,7 @@ func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
 				s.MustExec("CREATE DATABASE " + stranger)
 				t.Cleanup(func() { s.MustExec("DROP DATABASE " + stranger) })
 			}
-			s.MustExec(s.Rebind("UPDATE cmsjobs_backup_locks SET expires_at = started_at WHERE name LIKE ?"), "%"+dead)
+			expire(s, "%"+dead)
 			health, err := h.Health(t.Context())
 			if err != nil || !hasCode(health, "leftover") {
 				t.Errorf("%+v, %v", health.Warnings, err)
@@ -96,7 +102,7 @@ func TestWhatKilledVerificationsLeaveIsSwept(t *testing.T) {
 				!strings.Contains(left, stranger) {
 				t.Errorf("left are %s; dead was %s, alive is %s", left, dead, alive)
 			}
-			s.MustExec("UPDATE cmsjobs_backup_locks SET expires_at = started_at WHERE name LIKE 'temporary:%'")
+			expire(s, "temporary:%")
 			if removed, err := h.Sweep(t.Context()); err != nil || len(removed) != 1 || removed[0] != alive {
 				t.Errorf("%v, %v", removed, err)
 			}

@@ -15,6 +15,7 @@ import (
 	xmlsitemap "github.com/snabb/sitemap"
 
 	"github.com/cmsjobs/cmsjobs/internal/cms"
+	"github.com/cmsjobs/cmsjobs/internal/handlers/sitemap/rootfile"
 )
 
 // BenchmarkWriter writes a million addresses that are made in memory into
@@ -59,7 +60,8 @@ func writeOurs(b *testing.B, folder string, urls, perFile int) {
 	}
 	defer stage.Close()
 	p := &plan{perFile: perFile, links: &cms.Permalinks{Root: "https://cms.example"}}
-	w := &builder{plan: p, stage: stage, seal: newSealer(stage), seen: func(int) {}}
+	w := &builder{plan: p, stage: stage, seal: newSealer(stage), seen: func(int) {},
+		texts: make([]rootfile.Section, 1)}
 	for i := range urls {
 		e := sample(i)
 		if err := w.add(&e); err != nil {
