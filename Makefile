@@ -10,7 +10,7 @@ PACKAGES ?= ./internal/web ./internal/handlers/backup ./internal/jobs/queue ./in
 MODULES := client checks bench docs/screenshots
 FUZZTIME ?= 20s
 
-.PHONY: help build run demo test mysql grammar corpus matrix lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms typecheck cluster upgrade lighthouse screencast screenshots clean
+.PHONY: help build run demo compile test tests-of-packages tests-of-modules mysql grammar corpus matrix lint bench bench-programs bench-queue bench-fleet bench-go bench-mail bench-feed bench-repository bench-php arm golden fuzz mutants structure verify check soak heavy vuln licences deploy-check compose-check setup-check pin-images packages-check release-check platforms typecheck cluster upgrade lighthouse screencast screenshots clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -46,10 +46,20 @@ FLAGS := $(RACE) -shuffle=on -timeout 75m -p $$(($$(nproc) + 1)) -parallel 5
 ONCE_MORE := go run gotest.tools/gotestsum@v1.13.0 --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race --ignore-non-json-output-lines
 TESTS = $(if $(filter true,$(CI)),$(ONCE_MORE) --packages="$(PACKAGES)" -- $(FLAGS),go test $(FLAGS) $(PACKAGES))
 
+compile: ## vet, and compile what the tests are linked from
+	go vet $(PACKAGES)
+	go build $(RACE) $(PACKAGES)
+
 test: sdk/js/node_modules ## vet and every test, with the race detector (starts its own MariaDB, MySQL, PostgreSQL, Redis)
 	go vet $(PACKAGES)
+	@$(MAKE) --no-print-directory -j2 tests-of-packages tests-of-modules
+
+tests-of-packages:
 	$(TESTS)
-	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; go test -C $$m $(RACE) -shuffle=on -timeout 40m ./...; done
+
+# Beside those of the packages, of which the longest are waited for at the end.
+tests-of-modules:
+	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; nice go test -C $$m $(RACE) -shuffle=on -timeout 60m ./...; done
 
 mysql: ## install a real MySQL for the tests into the cache folder, without the system's package list
 	internal/jobs/jobstest/mysql.sh
