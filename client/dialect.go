@@ -1,6 +1,7 @@
 package client
 
 import (
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -73,10 +74,25 @@ func (d dialect) moment(kind, seconds string) string {
 	return "CAST(to_timestamp(" + seconds + ") AS timestamp)"
 }
 
-// insertOrSkip inserts a row of cmsjobs_unique unless its name is there.
-func (d dialect) insertOrSkip(columns, values string) string {
+// insertOrLock inserts a row of cmsjobs_unique, or locks the one that has its name until the
+// transaction ends. MySQL's INSERT IGNORE would lock by halves, with others: of two who then
+// want the row for themselves each waits for the other.
+func (d dialect) insertOrLock(columns, values string) string {
+	insert := "INSERT INTO cmsjobs_unique (" + columns + ") VALUES " + values
 	if d.name == "mysql" {
-		return "INSERT IGNORE INTO cmsjobs_unique (" + columns + ") VALUES " + values
+		return insert + " ON DUPLICATE KEY UPDATE job_id = LAST_INSERT_ID(job_id)"
 	}
-	return "INSERT INTO cmsjobs_unique (" + columns + ") VALUES " + values + " ON CONFLICT (name) DO NOTHING"
+	return insert + " ON CONFLICT (name) DO NOTHING"
+}
+
+// isNew says of the result of insertOrLock that the row was inserted. On MySQL a row that
+// stays as it is counts as affected too, if the connection counts found rows; its job_id,
+// which is 0 in none of another transaction, tells them apart.
+func (d dialect) isNew(r sql.Result) (bool, error) {
+	if d.name == "mysql" {
+		row, err := r.LastInsertId()
+		return row == 0, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
 }

@@ -33,14 +33,14 @@ func uniqueName(sort, name string) string {
 // takeName takes a name for a job. Where a live job has it, that job's id is
 // returned; where its job is gone, the name is taken over.
 func (c *Client) takeName(ctx context.Context, tx Tx, name, id string) (existing string, err error) {
-	insert := c.table.insertOrSkip("name, job_id, uuid, created_at", "(?, 0, ?, "+c.table.millis+")")
+	insert := c.table.insertOrLock("name, job_id, uuid, created_at", "(?, 0, ?, "+c.table.millis+")")
 	for range 5 {
-		n, err := c.exec(ctx, tx, insert, name, id)
+		r, err := tx.ExecContext(ctx, c.table.bind(insert), name, id)
 		if err != nil {
 			return "", fmt.Errorf("taking a unique key: %w", err)
 		}
-		if n > 0 {
-			return "", nil
+		if taken, err := c.table.isNew(r); err != nil || taken {
+			return "", err
 		}
 		var row int64
 		var holder string

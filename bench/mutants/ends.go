@@ -34,6 +34,16 @@ var guardsOfEnds = []guard{
 	},
 	{
 		promise: "P7",
+		name:    "MySQL tells a name that is taken from a new one",
+		file:    "internal/database/dialect.go",
+		old:     "		return number == 0, err",
+		without: "		return number >= 0, err",
+		in:      "./internal/database",
+		test:    "TestInsertOrLockKeepsWhatIsThere",
+		only:    "mysql_clientFoundRows=true",
+	},
+	{
+		promise: "P7",
 		name:    "EnqueueTx writes in the caller's transaction",
 		file:    "internal/jobs/queue/enqueue.go",
 		old:     "s.insertAll(ctx, tables.Transaction{Main: t, Own: own}, prepared)",

@@ -13,6 +13,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/client"
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/history"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
@@ -395,6 +396,58 @@ func TestCallersAtOnceMakeOneJob(t *testing.T) {
 			var n int
 			if err := b.db.Get(&n, "SELECT COUNT(*) FROM bb_jobs"); err != nil || n != round+1 {
 				b.Errorf("%d jobs after %d rounds, %v", n, round+1, err)
+			}
+		}
+	})
+}
+
+// Two transactions want a key that a third has locked, by the client and by the service. Neither
+// is undone by a deadlock when it is free: the second waits for the first.
+func TestTransactionsStandInLineForAKey(t *testing.T) {
+	everywhere(t, func(b both) {
+		if b.db.Engine == jobstest.SQLite {
+			b.Skip("a transaction that writes is alone in the database")
+		}
+		enqueue := map[string]func(tx *sqlx.Tx) error{
+			"client": func(tx *sqlx.Tx) error {
+				r, err := b.client.EnqueueTx(b.Context(), tx, client.Job{Type: "greet", UniqueKey: "one"})
+				if err == nil && !r[0].Existing {
+					err = errors.New("a second job was made")
+				}
+				return err
+			},
+			"store": func(tx *sqlx.Tx) error {
+				r, err := b.store.EnqueueTx(b.Context(), tx, jobs.Spec{Type: "greet", UniqueKey: "one"})
+				if err == nil && !r[0].Existing {
+					err = errors.New("a second job was made")
+				}
+				return err
+			},
+		}
+		b.enqueue(client.Job{Type: "greet", UniqueKey: "one"})
+		for name, enqueue := range enqueue {
+			holds := b.db.MustBegin()
+			defer holds.Rollback() //nolint:errcheck // it is committed below
+			holds.MustExec("UPDATE cmsjobs_unique SET created_at = created_at + 1")
+			ended := make(chan error, 2)
+			for range cap(ended) {
+				go func() {
+					ended <- database.InTx(b.Context(), b.db.DB, "enqueuing", func(tx *sqlx.Tx) error {
+						if err := enqueue(tx); err != nil {
+							return fmt.Errorf("not to be repeated: %v", err)
+						}
+						return nil
+					})
+				}()
+			}
+			b.db.AwaitLocks(b, cap(ended))
+			if err := holds.Commit(); err != nil {
+				b.Fatal(err)
+			}
+			for range cap(ended) {
+				if err := <-ended; err != nil {
+					b.Errorf("%s: %v", name, err)
+				}
 			}
 		}
 	})

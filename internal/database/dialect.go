@@ -1,6 +1,7 @@
 package database
 
 import (
+	"database/sql"
 	"fmt"
 	"strconv"
 	"strings"
@@ -185,6 +186,29 @@ func (d Dialect) InsertIgnore(table, columns, values string) string {
 		return "INSERT IGNORE INTO " + table + " (" + columns + ") VALUES " + values
 	}
 	return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + " ON CONFLICT DO NOTHING"
+}
+
+// InsertOrLock inserts one row, or locks the row that has its key until the transaction
+// ends. number is a column that is 0 in no row of another transaction. MySQL's INSERT IGNORE
+// would lock by halves, with others: of two who then want the row for themselves each waits
+// for the other, and all but one are undone by a deadlock.
+func (d Dialect) InsertOrLock(table, columns, values, number string) string {
+	if d.Name == MySQL {
+		return "INSERT INTO " + table + " (" + columns + ") VALUES " + values + " ON DUPLICATE KEY UPDATE " + number +
+			" = LAST_INSERT_ID(" + number + ")"
+	}
+	return d.InsertIgnore(table, columns, values)
+}
+
+// IsNew says of the result of InsertOrLock that the row was inserted. On MySQL a row that stays as it is
+// counts as affected too, if the connection counts found rows: its number tells them apart.
+func (d Dialect) IsNew(r sql.Result) (bool, error) {
+	if d.Name == MySQL {
+		number, err := r.LastInsertId()
+		return number == 0, err
+	}
+	n, err := r.RowsAffected()
+	return n > 0, err
 }
 
 // UnionAll has the rows of both, of which the second may be ordered and limited.

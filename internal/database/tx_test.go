@@ -84,6 +84,41 @@ func TestWhatFailsIsRolledBackAndNamed(t *testing.T) {
 	}
 }
 
+// A row whose key is taken stays as it is, and is told from a new one, however the connection
+// counts rows.
+func TestInsertOrLockKeepsWhatIsThere(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		for _, counts := range []string{"clientFoundRows=true", "clientFoundRows=false"} {
+			t.Run(string(engine)+" "+counts, func(t *testing.T) {
+				db := jobstest.Open(t, engine)
+				db.MustExec("CREATE TABLE k (name VARCHAR(20) PRIMARY KEY, number BIGINT)")
+				other, err := sqlx.Open(db.Driver, strings.Replace(db.DSN, "clientFoundRows=true", counts, 1))
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer other.Close()
+				d := Of(other)
+				for _, isNew := range []bool{true, false, false} {
+					r, err := other.Exec(other.Rebind(d.InsertOrLock("k", "name, number", "(?, 0)", "number")), "a")
+					if err != nil {
+						t.Fatal(err)
+					}
+					if got, err := d.IsNew(r); err != nil || got != isNew {
+						t.Errorf("new: %t, %v; want %t", got, err, isNew)
+					}
+					if isNew {
+						db.MustExec("UPDATE k SET number = 7")
+					}
+				}
+				var number int
+				if err := db.Get(&number, "SELECT number FROM k"); err != nil || number != 7 {
+					t.Errorf("the row's number is %d, %v", number, err)
+				}
+			})
+		}
+	}
+}
+
 // TestEachWordOfADialect has each server understand it.
 func TestEachWordOfADialect(t *testing.T) {
 	for _, engine := range jobstest.Engines() {

@@ -63,14 +63,13 @@ func uniqueName(sort, name string) string {
 // returned; where its job is gone (settled by PHP, deleted by hand), the name
 // is taken over.
 func (s *Store) takeName(ctx context.Context, t tables.Transaction, name, id string) (*jobs.Receipt, error) {
-	insert := s.tables.Dialect.InsertIgnore("cmsjobs_unique", "name, job_id, uuid, created_at", "(?, 0, ?, "+
-		s.tables.MillisNow()+")")
 	for range 5 {
-		n, err := s.tables.Exec(ctx, t.Own, insert, name, id)
+		taken, err := s.tables.InsertOrLock(ctx, t.Own, "cmsjobs_unique", "name, job_id, uuid, created_at",
+			"(?, 0, ?, "+s.tables.MillisNow()+")", "job_id", name, id)
 		if err != nil {
 			return nil, fmt.Errorf("taking a unique key: %w", err)
 		}
-		if n > 0 {
+		if taken {
 			return nil, nil
 		}
 		var r jobs.Receipt

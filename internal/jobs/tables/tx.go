@@ -87,6 +87,19 @@ func (s *Tables) Exec(ctx context.Context, q Tx, statement string, args ...any) 
 	return r.RowsAffected()
 }
 
+// InsertOrLock inserts one row, or locks the row that has its key: see
+// database.Dialect.InsertOrLock. It says whether the row was inserted.
+func (s *Tables) InsertOrLock(ctx context.Context, q Tx, table, columns, values, number string, args ...any) (bool,
+	error) {
+	s.Asked.Add(1)
+	statement := s.Dialect.InsertOrLock(table, columns, values, number)
+	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
+	if err != nil {
+		return false, err
+	}
+	return s.Dialect.IsNew(r)
+}
+
 // Query calls scan for each row.
 func (s *Tables) Query(ctx context.Context, q Tx, scan func(*sql.Rows) error, statement string, args ...any) error {
 	s.Asked.Add(1)
