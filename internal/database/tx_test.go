@@ -84,8 +84,8 @@ func TestWhatFailsIsRolledBackAndNamed(t *testing.T) {
 	}
 }
 
-// A row whose key is taken stays as it is, and is told from a new one, however the connection
-// counts rows.
+// A row whose key is taken stays as it is and does not pass for a new one, however the
+// connection counts rows.
 func TestInsertOrLockKeepsWhatIsThere(t *testing.T) {
 	for _, engine := range jobstest.Engines() {
 		for _, counts := range []string{"clientFoundRows=true", "clientFoundRows=false"} {
