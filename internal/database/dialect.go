@@ -52,6 +52,8 @@ type Dialect struct {
 	OneWriter bool
 	Returning bool // INSERT … RETURNING returns columns of the new rows
 	Arrays    bool // a parameter may be an array: = ANY(?), unnest(?)
+	// ValuesTable says that VALUES may be read as a table with the columns column1, column2, ….
+	ValuesTable bool
 	// TypedSelect says that a parameter in a SELECT list needs a CAST.
 	TypedSelect bool
 	// KeyInIndexes says that every index ends with the primary key by itself, and that rows
@@ -95,7 +97,8 @@ var dialects = map[string]Dialect{
 	// Not ": SQLite takes the name of a column that is not there for a text then.
 	"sqlite": {Name: SQLite, quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		Clock: "CAST(unixepoch('subsec')*1000 AS INTEGER)", ClockAfterLock: true, OneWriter: true, Returning: true,
-		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true,
+		ValuesTable: true,
+		Bytes:       "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true,
 		Changes: FileEvents},
 }
 

@@ -128,9 +128,10 @@ func (s *Tables) InsertRunRows(ctx context.Context, q Tx, lines []RunRow) error 
 	}
 	for len(lines) > 0 {
 		n := s.Fitting(lines)
-		statement, args := s.insertion(lines[:n], now)
-		if _, err := s.Exec(ctx, q, statement, args...); err != nil {
-			return fmt.Errorf("writing the history of runs: %w", err)
+		for _, x := range s.insertions(lines[:n], now) {
+			if _, err := s.Exec(ctx, q, x.statement, x.args...); err != nil {
+				return fmt.Errorf("writing the history of runs: %w", err)
+			}
 		}
 		lines = lines[n:]
 	}
@@ -150,9 +151,10 @@ func (s *Tables) Fitting(lines []RunRow) int {
 }
 
 // insertion is the INSERT of many lines. now is SQL.
-func (s *Tables) insertion(lines []RunRow, now string) (string, []any) {
+func (s *Tables) insertion(lines []RunRow, now string) runInsert {
 	if s.Dialect.Arrays {
-		return ArrayInsertion(lines, now, "")
+		statement, args := ArrayInsertion(lines, now, "")
+		return runInsert{statement, args}
 	}
 	var b strings.Builder
 	b.Grow(200 + 64*len(lines))
@@ -176,7 +178,7 @@ func (s *Tables) insertion(lines []RunRow, now string) (string, []any) {
 		}
 		b.WriteByte(')')
 	}
-	return b.String(), args
+	return runInsert{b.String(), args}
 }
 
 // textsOf says which of the textColumns any of the lines has. Most have none,

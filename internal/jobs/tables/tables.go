@@ -24,7 +24,7 @@ type Tables struct {
 	MaxBatch   int // rows that one transaction takes or settles
 	MaxBytes   int // of one statement
 	RetryAfter int64
-	JSONTable  bool // see runs_json.go
+	JSONTable  bool // see runs_shared.go
 	Asked      atomic.Int64
 	rescue     rescue                             // see rescue.go
 	Watch      func(statement string, args []any) // sees what is read. For tests of plans only

@@ -42,29 +42,35 @@ func (f *fixture) history(t *testing.T) (lines []string) {
 	return lines
 }
 
-// TestJSONWritesWhatValuesWrite settles the same jobs in both forms.
-func TestJSONWritesWhatValuesWrite(t *testing.T) {
-	jobstest.EachMySQL(t, testJSONWritesWhatValuesWrite)
+// TestSharedValuesWriteWhatSingleOnesWrite settles the same jobs in both forms.
+func TestSharedValuesWriteWhatSingleOnesWrite(t *testing.T) {
+	for engine, shared := range map[jobstest.Engine]string{jobstest.MariaDB: "JSON_TABLE", jobstest.MySQL: "JSON_TABLE",
+		jobstest.SQLite: "(VALUES"} {
+		t.Run(string(engine), func(t *testing.T) { testSharedValues(t, engine, shared) })
+	}
 }
 
-func testJSONWritesWhatValuesWrite(t *testing.T, engine jobstest.Engine) {
+func testSharedValues(t *testing.T, engine jobstest.Engine, shared string) {
 	v := tablestest.Variant{Engine: engine, Layout: tables.Stock}
 	f := openFixture(t, v, v.Database(t))
-	if f.tables.ProbeJSONTable(bg); !f.tables.JSONTable { // on MySQL, too, which has it and gets VALUES
-		t.Skip("this server has no JSON_TABLE")
+	if engine.IsMySQL() {
+		if f.tables.ProbeJSONTable(bg); !f.tables.JSONTable { // on MySQL, too, which has it and gets VALUES
+			t.Skip("this server has no JSON_TABLE")
+		}
 	}
 	f.MustSettle(f.mixedEnds()...)
-	inJSON := f.history(t)
+	inOne := f.history(t)
 	f.DB.MustExec("DELETE FROM cmsjobs_runs")
-	f.tables.JSONTable = false
+	had := f.tables.Dialect.ValuesTable
+	f.tables.JSONTable, f.tables.Dialect.ValuesTable = false, false
 	f.MustSettle(f.mixedEnds()...)
 	inValues := f.history(t)
-	if len(inJSON) != 55 || !slices.Equal(inJSON, inValues) {
-		t.Errorf("JSON wrote %d lines\n%q\nVALUES wrote\n%q", len(inJSON), inJSON, inValues)
+	if len(inOne) != 55 || !slices.Equal(inOne, inValues) {
+		t.Errorf("%s wrote %d lines\n%q\nVALUES wrote\n%q", shared, len(inOne), inOne, inValues)
 	}
-	f.tables.JSONTable = true
-	if statements, _ := f.tables.FewInsertions(make([]tables.RunRow, tables.FewAlike), "1"); len(statements) != 1 ||
-		!strings.Contains(statements[0], "JSON_TABLE") {
-		t.Errorf("lines that are alike are written by %q", statements)
+	f.tables.JSONTable, f.tables.Dialect.ValuesTable = engine.IsMySQL(), had
+	statements, args := f.tables.FewInsertions(make([]tables.RunRow, tables.FewAlike), "1")
+	if len(statements) != 1 || !strings.Contains(statements[0], shared) || len(args) != strings.Count(statements[0], "?") {
+		t.Errorf("lines that are alike are written by %q with %q", statements, args)
 	}
 }
