@@ -41,8 +41,8 @@ RACE := -race -gcflags='modernc.org/sqlite/lib=-race=false' -gcflags='github.com
 # Five tests at once in a package, as tests often wait for a server. With CI=true, where a
 # loaded machine may be late for a test that counts seconds, a test that fails runs once more,
 # by itself, when all have ended: its first failure is printed, and it is named at the end.
-# A data race, a panic and more than five failures stand.
-FLAGS := $(RACE) -shuffle=on -timeout 75m -p $$(($$(nproc) + 1)) -parallel 5
+# A data race, a panic and more than five failures stand. Vet has seen all of it before.
+FLAGS := $(RACE) -vet=off -shuffle=on -timeout 75m -p $$(($$(nproc) + 1)) -parallel 5
 ONCE_MORE := go run gotest.tools/gotestsum@v1.13.0 --format standard-quiet --rerun-fails=1 --rerun-fails-max-failures=5 --rerun-fails-abort-on-data-race --ignore-non-json-output-lines
 TESTS = $(if $(filter true,$(CI)),$(ONCE_MORE) --packages="$(PACKAGES)" -- $(FLAGS),go test $(FLAGS) $(PACKAGES))
 
@@ -59,7 +59,7 @@ tests-of-packages:
 
 # Beside those of the packages, of which the longest are waited for at the end.
 tests-of-modules:
-	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; nice go test -C $$m $(RACE) -shuffle=on -timeout 60m ./...; done
+	@set -e; for m in $(MODULES); do echo "go test -C $$m"; go vet -C $$m ./...; nice go test -C $$m $(RACE) -vet=off -shuffle=on -timeout 60m ./...; done
 
 mysql: ## install a real MySQL for the tests into the cache folder, without the system's package list
 	internal/jobs/jobstest/mysql.sh
