@@ -9,6 +9,7 @@
 //
 //   - Connections have time-outs, and on MySQL and PostgreSQL transactions run at
 //     READ COMMITTED.
+//   - Those of a process who write one SQLite file take turns (one_writer.go).
 //   - A server is bounded until it has let us in (greeting.go).
 //   - Errors of Connect say what to do and never hold a password.
 //   - Classify names each error in one table; nobody else reads error numbers.
