@@ -98,8 +98,9 @@ var dialects = map[string]Dialect{
 	"sqlite": {Name: SQLite, quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		Clock: "CAST(unixepoch('subsec')*1000 AS INTEGER)", ClockAfterLock: true, OneWriter: true, Returning: true,
 		ValuesTable: true,
-		Bytes:       "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true,
-		Changes: FileEvents},
+		Bytes:       "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true,
+		LooseTypes: true,
+		Changes:    FileEvents},
 }
 
 // DialectOf finds the dialect of a database/sql driver.

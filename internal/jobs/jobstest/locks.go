@@ -27,9 +27,10 @@ func (d *Database) AwaitLocks(t testing.TB, n int) {
 
 func (d *Database) locks(t testing.TB) (ask *sqlx.DB, waiting string) {
 	if d.Engine == PostgreSQL {
-		return d.DB, "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = CURRENT_DATABASE() AND wait_event_type = 'Lock'"
+		return d.DB, "SELECT COUNT(*) FROM pg_stat_activity WHERE datname = CURRENT_DATABASE() AND " +
+			"wait_event_type = 'Lock'"
 	}
 	// A site's account has no PROCESS right, which the server's own tables ask.
-	return d.Root(t), "SELECT COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist ON id = " +
-		"trx_mysql_thread_id WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()"
+	return d.Root(t), "SELECT COUNT(*) FROM information_schema.innodb_trx JOIN information_schema.processlist " +
+		"ON id = trx_mysql_thread_id WHERE trx_state = 'LOCK WAIT' AND db = DATABASE()"
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Most lines of a batch differ in a few values only. Those are then read out of a table that
@@ -87,13 +88,14 @@ func (l *RunRow) short() bool {
 // insert is the INSERT of lines that share r. own names what they do not share: the job, its
 // UUID, how long it ran and waited, when it was made, and its data; from is where they are.
 func (r sharedRun) insert(now string, own [6]string, from string, args ...any) runInsert {
-	into, data := "", ""
+	columns, values := runColumns, []string{own[0], own[1], "?", "?", strconv.FormatInt(r.attempt, 10), "?", "?", "?",
+		now, own[2], own[3], own[4]}
 	if r.data {
-		into, data = ", data", ", "+own[5]
+		columns, values = columns+", data", append(values, own[5])
 	}
-	return runInsert{"INSERT INTO cmsjobs_runs (" + runColumns + into + ") SELECT " + own[0] + ", " + own[1] + ", ?, ?, " +
-		strconv.FormatInt(r.attempt, 10) + ", ?, ?, ?, " + now + ", " + own[2] + ", " + own[3] + ", " + own[4] + data +
-		" FROM " + from, append([]any{r.jobType, r.queue, r.outcome, r.worker, r.lease}, args...)}
+	statement := "INSERT INTO cmsjobs_runs (" + columns + ") SELECT " + strings.Join(values, ", ") + " FROM " + from
+	return runInsert{statement,
+		append([]any{r.jobType, r.queue, r.outcome, r.worker, r.lease}, args...)}
 }
 
 func (r sharedRun) insertJSON(lines []RunRow, now string) runInsert {
@@ -106,9 +108,9 @@ func (r sharedRun) insertJSON(lines []RunRow, now string) runInsert {
 		b = lines[i].appendJSON(append(b, ','))
 	}
 	b[0] = '['
-	return r.insert(now, [6]string{"j", "u", "d", "w", "c", "x"}, "JSON_TABLE(?, '$[*]' COLUMNS (j BIGINT PATH '$[0]', "+
-		"u VARCHAR(191) PATH '$[1]', d BIGINT PATH '$[2]', w BIGINT PATH '$[3]', c BIGINT PATH '$[4]'"+column+")) t",
-		string(append(b, ']')))
+	return r.insert(now, [6]string{"j", "u", "d", "w", "c", "x"}, "JSON_TABLE(?, '$[*]' COLUMNS "+
+		"(j BIGINT PATH '$[0]', u VARCHAR(191) PATH '$[1]', d BIGINT PATH '$[2]', w BIGINT PATH '$[3]', "+
+		"c BIGINT PATH '$[4]'"+column+")) t", string(append(b, ']')))
 }
 
 func (r sharedRun) insertValues(lines []RunRow, now string) runInsert {
