@@ -408,20 +408,14 @@ func TestTransactionsStandInLineForAKey(t *testing.T) {
 		if b.db.Engine == jobstest.SQLite {
 			b.Skip("a transaction that writes is alone in the database")
 		}
-		enqueue := map[string]func(tx *sqlx.Tx) error{
-			"client": func(tx *sqlx.Tx) error {
+		enqueue := map[string]func(tx *sqlx.Tx) (existing bool, err error){
+			"client": func(tx *sqlx.Tx) (bool, error) {
 				r, err := b.client.EnqueueTx(b.Context(), tx, client.Job{Type: "greet", UniqueKey: "one"})
-				if err == nil && !r[0].Existing {
-					err = errors.New("a second job was made")
-				}
-				return err
+				return err == nil && r[0].Existing, err
 			},
-			"store": func(tx *sqlx.Tx) error {
+			"store": func(tx *sqlx.Tx) (bool, error) {
 				r, err := b.store.EnqueueTx(b.Context(), tx, jobs.Spec{Type: "greet", UniqueKey: "one"})
-				if err == nil && !r[0].Existing {
-					err = errors.New("a second job was made")
-				}
-				return err
+				return err == nil && r[0].Existing, err
 			},
 		}
 		b.enqueue(client.Job{Type: "greet", UniqueKey: "one"})
@@ -433,8 +427,8 @@ func TestTransactionsStandInLineForAKey(t *testing.T) {
 			for range cap(ended) {
 				go func() {
 					ended <- database.InTx(b.Context(), b.db.DB, "enqueuing", func(tx *sqlx.Tx) error {
-						if err := enqueue(tx); err != nil {
-							return fmt.Errorf("not to be repeated: %v", err)
+						if existing, err := enqueue(tx); err != nil || !existing {
+							return fmt.Errorf("not to be repeated: the job was there: %t, %v", existing, err)
 						}
 						return nil
 					})

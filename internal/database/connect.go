@@ -209,11 +209,7 @@ func openSQLite(path string, keepJournal bool) (*sqlx.DB, string, error) {
 		}
 		values.Add("_pragma", pragma)
 	}
-	db, err := inLine("file:" + filepath.ToSlash(file) + "?" + values.Encode())
-	if err != nil {
-		return nil, "", fmt.Errorf("opening %s: %w", file, err)
-	}
-	return sqlx.NewDb(db, "sqlite"), file, nil
+	return inLine("file:" + filepath.ToSlash(file) + "?" + values.Encode()), file, nil
 }
 
 // RollbackJournal gives a SQLite file the journal back that it had before Connect: one

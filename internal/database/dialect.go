@@ -97,10 +97,8 @@ var dialects = map[string]Dialect{
 	// Not ": SQLite takes the name of a column that is not there for a text then.
 	"sqlite": {Name: SQLite, quote: "`", Now: "unixepoch()", Millis: "CAST(unixepoch('subsec')*1000 AS INTEGER)",
 		Clock: "CAST(unixepoch('subsec')*1000 AS INTEGER)", ClockAfterLock: true, OneWriter: true, Returning: true,
-		ValuesTable: true,
-		Bytes:       "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true,
-		LooseTypes: true,
-		Changes:    FileEvents},
+		Bytes: "octet_length", True: "1", MaxParams: 30000, Bind: sqlx.QUESTION, KeyInIndexes: true, LooseTypes: true,
+		ValuesTable: true, Changes: FileEvents},
 }
 
 // DialectOf finds the dialect of a database/sql driver.
@@ -204,8 +202,9 @@ func (d Dialect) InsertOrLock(table, columns, values, number string) string {
 	return d.InsertIgnore(table, columns, values)
 }
 
-// IsNew says of the result of InsertOrLock that the row was inserted. On MySQL a row that stays as it is
-// counts as affected too, if the connection counts found rows: its number tells them apart.
+// IsNew says of the result of InsertOrLock that the row was inserted. On MySQL a row that
+// stays as it is counts as affected too, if the connection counts found rows: its number
+// tells them apart.
 func (d Dialect) IsNew(r sql.Result) (bool, error) {
 	if d.Name == MySQL {
 		number, err := r.LastInsertId()

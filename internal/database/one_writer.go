@@ -7,56 +7,41 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/jmoiron/sqlx"
+	"modernc.org/sqlite"
 )
 
 // oneWriter has the write transactions of a process on one SQLite file stand in line. By
 // itself SQLite asks for a file that another has after 1, 2, 5, … 100 ms again: the file
 // is idle until then, and who asks at the right moment has it before who waits longer.
 type oneWriter struct {
-	dsn    string
-	driver driver.Driver
-	line   chan struct{} // full while one of the process writes
+	dsn  string
+	line chan struct{} // full while one of the process writes
 }
 
 // inLine opens a SQLite file whose writers stand in line.
-func inLine(dsn string) (*sql.DB, error) {
-	db, err := sql.Open("sqlite", dsn)
-	if err != nil {
-		return nil, err
-	}
-	c := oneWriter{dsn, db.Driver(), make(chan struct{}, 1)}
-	return sql.OpenDB(c), db.Close()
+func inLine(dsn string) *sqlx.DB {
+	return sqlx.NewDb(sql.OpenDB(oneWriter{dsn, make(chan struct{}, 1)}), "sqlite")
 }
 
-func (c oneWriter) Driver() driver.Driver { return c.driver }
+func (c oneWriter) Driver() driver.Driver { return new(sqlite.Driver) }
 
 func (c oneWriter) Connect(context.Context) (driver.Conn, error) {
-	conn, err := c.driver.Open(c.dsn)
+	conn, err := c.Driver().Open(c.dsn)
 	if err != nil {
 		return nil, err
 	}
-	full, ok := conn.(sqliteConn)
+	full, ok := conn.(pooledConn)
 	if !ok {
 		return nil, fmt.Errorf("the driver's connections lack what the store rests on: %T", conn)
 	}
-	return &writerInLine{sqliteConn: full, line: c.line}, nil
-}
-
-// sqliteConn is what the driver's connections can do.
-type sqliteConn interface {
-	driver.Conn
-	driver.ConnBeginTx
-	driver.ConnPrepareContext
-	driver.ExecerContext
-	driver.QueryerContext
-	driver.Pinger
-	driver.SessionResetter
-	driver.Validator
+	return &writerInLine{pooledConn: full, line: c.line}, nil
 }
 
 // writerInLine is a connection that stands in line before it writes.
 type writerInLine struct {
-	sqliteConn
+	pooledConn
 	line chan struct{}
 	in   bool // it is in a write transaction
 }
@@ -64,11 +49,6 @@ type writerInLine struct {
 // enter waits until nobody else of the process writes, at most as long as SQLite itself
 // waits for a lock: then SQLite may decide.
 func (c *writerInLine) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case c.line <- struct{}{}:
-		return func() { <-c.line }, nil
-	default:
-	}
 	t := time.NewTimer(busyTimeout)
 	defer t.Stop()
 	select {
@@ -83,13 +63,13 @@ func (c *writerInLine) enter(ctx context.Context) (leave func(), err error) {
 
 func (c *writerInLine) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	if o.ReadOnly {
-		return c.sqliteConn.BeginTx(ctx, o)
+		return c.pooledConn.BeginTx(ctx, o)
 	}
 	leave, err := c.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
-	tx, err := c.sqliteConn.BeginTx(ctx, o)
+	tx, err := c.pooledConn.BeginTx(ctx, o)
 	if err != nil {
 		leave()
 		return nil, err
@@ -102,14 +82,14 @@ func (c *writerInLine) BeginTx(ctx context.Context, o driver.TxOptions) (driver.
 func (c *writerInLine) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result,
 	error) {
 	if c.in || !writes(query) {
-		return c.sqliteConn.ExecContext(ctx, query, args)
+		return c.pooledConn.ExecContext(ctx, query, args)
 	}
 	leave, err := c.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	return c.sqliteConn.ExecContext(ctx, query, args)
+	return c.pooledConn.ExecContext(ctx, query, args)
 }
 
 // writes says that the statement changes rows. Others, as VACUUM INTO, may take long and
@@ -131,10 +111,8 @@ type txInLine struct {
 }
 
 func (t *txInLine) end() {
-	if t.c.in {
-		t.c.in = false
-		t.leave()
-	}
+	t.c.in = false
+	t.leave()
 }
 
 func (t *txInLine) Commit() error {

@@ -37,6 +37,12 @@ func namedReadOnly(err error) error {
 // fullConn is what the MySQL driver's connections can do; each ability that
 // were hidden would cost a round trip a statement.
 type fullConn interface {
+	pooledConn
+	driver.NamedValueChecker
+}
+
+// pooledConn is what the connections of every driver can do.
+type pooledConn interface {
 	driver.Conn
 	driver.ConnBeginTx
 	driver.ConnPrepareContext
@@ -45,7 +51,6 @@ type fullConn interface {
 	driver.Pinger
 	driver.SessionResetter
 	driver.Validator
-	driver.NamedValueChecker
 }
 
 // mysqlConn is a connection whose errors name a read-only server.

@@ -117,7 +117,7 @@ func TestWhatNobodyAsksForGoesBack(t *testing.T) {
 	r.await("jobs are claimed ahead", time.Minute, func() bool {
 		return r.count("cmsjobs_runs") == 5 && r.count("jobs WHERE attempts = 1") > 1
 	})
-	r.await("one row is in hand, and no other is reserved", time.Minute, func() bool {
+	r.await("one row is in hand, and no other is reserved", 10*time.Second, func() bool {
 		return r.count("jobs WHERE attempts = 1") == 1 && r.count("jobs WHERE reserved_at IS NULL") == 34
 	})
 	r.stop() // it is killed after the grace period: the attempt counts, no crash of the job is recorded

@@ -79,21 +79,23 @@ func (s *Tables) Statements() int64 { return s.Asked.Load() }
 
 // Exec runs one statement and says how many rows it found.
 func (s *Tables) Exec(ctx context.Context, q Tx, statement string, args ...any) (int64, error) {
-	s.Asked.Add(1)
-	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
+	r, err := s.exec(ctx, q, statement, args)
 	if err != nil {
 		return 0, err
 	}
 	return r.RowsAffected()
 }
 
+func (s *Tables) exec(ctx context.Context, q Tx, statement string, args []any) (sql.Result, error) {
+	s.Asked.Add(1)
+	return q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
+}
+
 // InsertOrLock inserts one row, or locks the row that has its key: see
 // database.Dialect.InsertOrLock. It says whether the row was inserted.
 func (s *Tables) InsertOrLock(ctx context.Context, q Tx, table, columns, values, number string, args ...any) (bool,
 	error) {
-	s.Asked.Add(1)
-	statement := s.Dialect.InsertOrLock(table, columns, values, number)
-	r, err := q.ExecContext(ctx, sqlx.Rebind(s.Dialect.Bind, statement), args...)
+	r, err := s.exec(ctx, q, s.Dialect.InsertOrLock(table, columns, values, number), args)
 	if err != nil {
 		return false, err
 	}
