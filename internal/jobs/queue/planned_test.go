@@ -9,9 +9,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
-// PostgreSQL plans the end of a single job once for a connection. Where it, or a pooler
-// that hands connections around, has lost the statement, the job is settled all the same.
-func TestTheEndOfOneJobIsPlannedOnce(t *testing.T) {
+// PostgreSQL keeps the statements that claim and end a single job for a connection. Where it, or a pooler
+// that hands connections around, has lost the statement, they do the same without.
+func TestStatementsOfOneJobAreKept(t *testing.T) {
 	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: layout}
 		t.Run(v.String(), func(t *testing.T) {
@@ -21,10 +21,10 @@ func TestTheEndOfOneJobIsPlannedOnce(t *testing.T) {
 			f.settleOne()
 			var runs int
 			if err := f.DB.Get(&runs, "SELECT COALESCE(MAX(generic_plans + custom_plans), 0) FROM pg_prepared_statements "+
-				"WHERE statement LIKE 'WITH gone AS %'"); err != nil || runs != 2 {
+				"WHERE statement LIKE 'WITH won AS %'"); err != nil || runs != 2 {
 				t.Errorf("the kept statement ran %d times (%v), want 2", runs, err)
 			}
-			f.DB.MustExec("DEALLOCATE ALL")
+f.DB.MustExec("DEALLOCATE ALL")
 			f.settleOne()
 			f.settleOne()
 			if left := f.CountRows("SELECT COUNT(*) FROM jobs"); left != 0 {
