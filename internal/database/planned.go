@@ -7,6 +7,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// keptStatements bounds what PostgreSQL keeps for one connection.
+const keptStatements = 32
+
 // Planned are the arguments of a statement that PostgreSQL keeps, with its plan, for the
 // connection. Planning a statement of several parts takes it longer than doing it. It is
 // for a text that is always the same, and whose plan does not depend on the values.

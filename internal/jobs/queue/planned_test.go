@@ -24,7 +24,7 @@ func TestStatementsOfOneJobAreKept(t *testing.T) {
 				"WHERE statement LIKE 'WITH won AS %'"); err != nil || runs != 2 {
 				t.Errorf("the kept statement ran %d times (%v), want 2", runs, err)
 			}
-f.DB.MustExec("DEALLOCATE ALL")
+			f.DB.MustExec("DEALLOCATE ALL")
 			f.settleOne()
 			f.settleOne()
 			if left := f.CountRows("SELECT COUNT(*) FROM jobs"); left != 0 {

@@ -28,7 +28,8 @@ func (t *stock) Expired(now string, retryAfter int64) string {
 func (t *stock) Unchanged(c *Candidate) (string, []any) {
 	if !c.Locked.Valid {
 		seen, args := t.Due.At(c.Seen)
-		return fmt.Sprintf("attempts = %d AND %s IS NULL AND %s <= %s", c.Attempts, t.Locked.Name, t.Due.Name, seen), args
+		return fmt.Sprintf("attempts = %d AND %s IS NULL AND %s <= %s", c.Attempts, t.Locked.Name, t.Due.Name,
+			seen), args
 	}
 	locked, args := t.Locked.At(c.Locked.Int64)
 	return fmt.Sprintf("attempts = %d AND %s = %s", c.Attempts, t.Locked.Name, locked), args
