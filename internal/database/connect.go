@@ -167,8 +167,9 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 	BoundPostgres(c)
 	c.DialFunc = namedErrors(c.DialFunc)
 	// Statements here differ in their number of rows; keeping each prepared
-	// would cost more than it saves, and poolers do not like it.
-	c.DefaultQueryExecMode = pgx.QueryExecModeExec
+	// would cost more than it saves, and poolers do not like it. Those that are always the
+	// same ask for it: see Planned.
+	c.DefaultQueryExecMode, c.StatementCacheCapacity = pgx.QueryExecModeExec, keptStatements
 	c.RuntimeParams["timezone"] = postgresZone(o.TimeZone)
 	c.RuntimeParams["lock_timeout"] = fmt.Sprint(lockWaitSecs * 1000)
 	c.RuntimeParams["statement_timeout"] = "60000"

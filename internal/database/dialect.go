@@ -143,6 +143,9 @@ func (d Dialect) Ident(name string) string { return d.quote + name + d.quote }
 // In makes a condition that column is one of ids. PostgreSQL gets an array, so
 // that the statement's text stays the same; the others get the numbers.
 func (d Dialect) In(column string, ids []int64) (string, []any) {
+	if d.Arrays && len(ids) == 1 { // its plan is the same whatever the array would hold: see Planned
+		return column + " = ?", []any{ids[0]}
+	}
 	if d.Arrays {
 		return column + " = ANY(?)", []any{ids}
 	}

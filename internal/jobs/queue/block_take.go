@@ -86,7 +86,7 @@ func (s *Store) takeAndMove(ctx context.Context, n *next, m cursorMove) (moved b
 	if s.compound == database.WritableCTE {
 		statement, args = s.takeOnPostgres(n, m)
 	}
-	err = s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
+	err = s.queryPlanned(ctx, len(n.rows) == 1, func(r *sql.Rows) error {
 		var what string
 		var id int64
 		if err := r.Scan(&what, &id); err != nil {

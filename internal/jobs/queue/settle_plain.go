@@ -58,7 +58,8 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 		x.next.won = nil // of a try that was undone
 	}
 	statement, args := write(x)
-	err := s.tables.Query(ctx, s.tables.DB, func(r *sql.Rows) error {
+	single := len(x.lines) == 1 && (x.next == nil || len(x.next.rows) == 1)
+	err := s.queryPlanned(ctx, single, func(r *sql.Rows) error {
 		var what string
 		var id int64
 		err := r.Scan(&what, &id)
@@ -79,6 +80,21 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 		return nil, errShort
 	}
 	return x.drop.ids, nil
+}
+
+// queryPlanned is Query of a statement that PostgreSQL plans once for a connection, where
+// it is about a single job: of many jobs each text is another.
+func (s *Store) queryPlanned(ctx context.Context, single bool, scan func(*sql.Rows) error, statement string,
+	args ...any) error {
+	if !single || s.compound != database.WritableCTE || s.unplanned.Load() {
+		return s.tables.Query(ctx, s.tables.DB, scan, statement, args...)
+	}
+	err := s.tables.Query(ctx, s.tables.DB, scan, statement, database.Planned(args)...)
+	if !database.Unplanned(err) {
+		return err
+	}
+	s.unplanned.Store(true)
+	return s.tables.Query(ctx, s.tables.DB, scan, statement, args...)
 }
 
 // understood notes a server, or something between us and it, that refuses our

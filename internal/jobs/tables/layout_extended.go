@@ -26,21 +26,23 @@ func (t *extended) Expired(now string, retryAfter int64) string {
 }
 
 func (t *extended) Unchanged(c *Candidate) (string, []any) {
-	lock := t.Locked.Name + " IS NULL"
+	lock, args := t.Locked.Name+" IS NULL", []any(nil)
 	if c.Locked.Valid {
-		lock = t.Locked.Name + " = " + t.Locked.FromUnix(c.Locked.Int64)
+		lock, args = t.Locked.At(c.Locked.Int64)
+		lock = t.Locked.Name + " = " + lock
 	}
 	cond := fmt.Sprintf("attempts = %d AND status = '%s' AND %s", c.Attempts, strings.ReplaceAll(c.Status, "'", ""),
 		lock)
 	if !c.Token.Valid {
-		return cond + " AND locked_by IS NULL", nil
+		return cond + " AND locked_by IS NULL", args
 	}
-	return cond + " AND locked_by = ?", []any{c.Token.String}
+	return cond + " AND locked_by = ?", append(args, c.Token.String)
 }
 
 func (t *extended) ClaimRows(until int64, token string) (string, []any) {
-	return "status = 'processing', locked_by = ?, attempts = " + t.oneMore() + ", " + t.Locked.Name + " = " +
-		t.Locked.FromUnix(until) + t.touch(), []any{token}
+	moment, args := t.Locked.At(until)
+	return "status = 'processing', locked_by = ?, attempts = " + t.oneMore() + ", " + t.Locked.Name + " = " + moment +
+		t.touch(), append([]any{token}, args...)
 }
 
 // touch keeps updated_at where the server does not do it by itself.

@@ -27,14 +27,17 @@ func (t *stock) Expired(now string, retryAfter int64) string {
 
 func (t *stock) Unchanged(c *Candidate) (string, []any) {
 	if !c.Locked.Valid {
+		seen, args := t.Due.At(c.Seen)
 		return fmt.Sprintf("attempts = %d AND %s IS NULL AND %s <= %s", c.Attempts, t.Locked.Name, t.Due.Name,
-			t.Due.FromUnix(c.Seen)), nil
+			seen), args
 	}
-	return fmt.Sprintf("attempts = %d AND %s = %s", c.Attempts, t.Locked.Name, t.Locked.FromUnix(c.Locked.Int64)), nil
+	locked, args := t.Locked.At(c.Locked.Int64)
+	return fmt.Sprintf("attempts = %d AND %s = %s", c.Attempts, t.Locked.Name, locked), args
 }
 
 func (t *stock) ClaimRows(until int64, _ string) (string, []any) {
-	return "attempts = " + t.oneMore() + ", " + t.Locked.Name + " = " + t.Locked.FromUnix(until), nil
+	moment, args := t.Locked.At(until)
+	return "attempts = " + t.oneMore() + ", " + t.Locked.Name + " = " + moment, args
 }
 
 // oneMore counts an attempt and stops at what the column holds: a strict
@@ -61,11 +64,13 @@ func (t *stock) Release(due string, _ jobs.Settlement, uncount bool) (string, []
 
 func (t *stock) Guard(l jobs.Lease, tried []int64) (string, []any) {
 	// Not IN: of several times made from numbers, MariaDB 11.8 compares a TIMESTAMP with the first alone.
-	same := t.Locked.Name + " = " + t.Locked.FromUnix(l.ReservedAt)
+	since, args := t.Locked.At(l.ReservedAt)
+	same := t.Locked.Name + " = " + since
 	for _, until := range tried {
-		same += " OR " + t.Locked.Name + " = " + t.Locked.FromUnix(until)
+		moment, more := t.Locked.At(until)
+		same, args = same+" OR "+t.Locked.Name+" = "+moment, append(args, more...)
 	}
-	return fmt.Sprintf("attempts = %d AND (%s)", l.Attempt, same), nil
+	return fmt.Sprintf("attempts = %d AND (%s)", l.Attempt, same), args
 }
 
 func (t *stock) Insert() string {

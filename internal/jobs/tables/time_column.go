@@ -34,6 +34,15 @@ func (m TimeColumn) FromExpr(seconds string) string {
 // FromUnix is the column's value for a known moment.
 func (m TimeColumn) FromUnix(unix int64) string { return m.FromExpr(strconv.FormatInt(unix, 10)) }
 
+// At is FromUnix for a statement that is sent again and again: PostgreSQL, which can keep
+// it with its plan, gets the moment beside the text.
+func (m TimeColumn) At(unix int64) (string, []any) {
+	if m.d.Arrays {
+		return m.FromExpr("CAST(? AS bigint)"), []any{unix}
+	}
+	return m.FromUnix(unix), nil
+}
+
 // Seconds reads the column as Unix seconds.
 func (m TimeColumn) Seconds() string {
 	if m.Kind == unixSeconds {
