@@ -22,6 +22,15 @@ var guardsOfQueue = []guard{
 		only:    "sqlite-stock",
 	},
 	{
+		promise: "P14",
+		name:    "a kept statement that is lost is sent whole",
+		file:    "internal/jobs/queue/settle_plain.go",
+		old:     `	if !database.Unplanned(err) {`,
+		without: `	if err != nil || !database.Unplanned(err) {`,
+		in:      store,
+		test:    "TestStatementsOfOneJobAreKept",
+	},
+	{
 		promise: "P4",
 		name:    "leases are renewed",
 		file:    "internal/jobs/tables/layout_stock.go",

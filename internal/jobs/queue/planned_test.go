@@ -9,8 +9,8 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
-// PostgreSQL keeps the statements that claim and end a single job for a connection. Where it, or a pooler
-// that hands connections around, has lost the statement, they do the same without.
+// PostgreSQL keeps the statements that claim and end a single job for a connection. Where it,
+// or a pooler that hands connections around, has lost one, it is sent whole from then on.
 func TestStatementsOfOneJobAreKept(t *testing.T) {
 	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: layout}
@@ -26,7 +26,9 @@ func TestStatementsOfOneJobAreKept(t *testing.T) {
 			}
 			f.DB.MustExec("DEALLOCATE ALL")
 			f.settleOne()
-			f.settleOne()
+			if taken := f.settleOne(); taken != 1 {
+				t.Errorf("the end of a job takes %d statements, want 1", taken)
+			}
 			if left := f.CountRows("SELECT COUNT(*) FROM jobs"); left != 0 {
 				t.Errorf("%d jobs are left", left)
 			}
@@ -37,9 +39,12 @@ func TestStatementsOfOneJobAreKept(t *testing.T) {
 	}
 }
 
-// settleOne enqueues a job, claims it and settles it.
-func (f *fixture) settleOne() {
+// settleOne enqueues a job, claims it and settles it. taken is what the last took.
+func (f *fixture) settleOne() (taken int64) {
 	f.T.Helper()
 	f.MustEnqueue(tablestest.Job(`1`))
-	f.MustSettle(tablestest.End(f.claimAhead()[0], jobs.Completed))
+	held := f.claimAhead()[0]
+	before := f.tables.Asked.Load()
+	f.MustSettle(tablestest.End(held, jobs.Completed))
+	return int64(f.tables.Asked.Load() - before)
 }
