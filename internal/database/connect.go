@@ -168,7 +168,7 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 	c.DialFunc = namedErrors(c.DialFunc)
 	// Statements here differ in their number of rows; keeping each prepared
 	// would cost more than it saves, and poolers do not like it. Those that are always the
-	// same ask for it: see Planned.
+	// same ask for it: see Plans.
 	c.DefaultQueryExecMode, c.StatementCacheCapacity = pgx.QueryExecModeExec, keptStatements
 	c.RuntimeParams["timezone"] = postgresZone(o.TimeZone)
 	c.RuntimeParams["lock_timeout"] = fmt.Sprint(lockWaitSecs * 1000)

@@ -142,7 +142,7 @@ func (d Dialect) Ident(name string) string { return d.quote + name + d.quote }
 
 // In makes a condition that column is one of ids. PostgreSQL gets an array, so
 // that the statement's text stays the same; the others get the numbers. A single id is
-// no array: PostgreSQL would plan a kept statement each time (see Planned), as its
+// no array: PostgreSQL would plan a kept statement each time (see Plans), as its
 // plan for any array looks dearer than that for one of one element.
 func (d Dialect) In(column string, ids []int64) (string, []any) {
 	if d.Arrays && len(ids) == 1 {

@@ -2,7 +2,6 @@ package queue
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"slices"
@@ -86,18 +85,12 @@ func (s *Store) takeAndMove(ctx context.Context, n *next, m cursorMove) (moved b
 	if s.compound == database.WritableCTE {
 		statement, args = s.takeOnPostgres(n, m)
 	}
-	err = s.queryPlanned(ctx, len(n.rows) == 1, func(r *sql.Rows) error {
-		var what string
-		var id int64
-		if err := r.Scan(&what, &id); err != nil {
-			return err
-		}
+	err = s.queryPlanned(ctx, len(n.rows) == 1, func(what string, id int64) {
 		if what == "moved" {
 			moved = true
 		} else {
 			n.noteWon(id)
 		}
-		return nil
 	}, statement, args...)
 	switch {
 	case err != nil:
@@ -108,16 +101,17 @@ func (s *Store) takeAndMove(ctx context.Context, n *next, m cursorMove) (moved b
 	return moved, nil
 }
 
-// takeOnPostgres answers with a row for each job that it claimed, and one for the move.
+// takeOnPostgres answers with a row for each job that it claimed, one for the move, and the
+// table's size.
 func (s *Store) takeOnPostgres(n *next, m cursorMove) (string, []any) {
 	taking, args := s.taking(n)
 	if m.name == "" {
-		return "WITH won AS (" + taking + " RETURNING id) SELECT 'claimed', id FROM won", args
+		return "WITH won AS (" + taking + " RETURNING id) SELECT 'claimed', id FROM won" + s.sizeOnPostgres(), args
 	}
 	moving, more := m.statement()
 	return fmt.Sprintf("WITH won AS (%s RETURNING id), moved AS (%s AND (SELECT COUNT(*) FROM won) = %d RETURNING 1) "+
-			"SELECT 'claimed', id FROM won UNION ALL SELECT 'moved', 0 FROM moved", taking, moving, len(n.rows)),
-		slices.Concat(args, more)
+		"SELECT 'claimed', id FROM won UNION ALL SELECT 'moved', 0 FROM moved", taking, moving, len(n.rows)) +
+		s.sizeOnPostgres(), slices.Concat(args, more)
 }
 
 // takeOnMariaDB answers with one row when it claimed the jobs, and with another when

@@ -1,6 +1,7 @@
 package queue
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
@@ -37,6 +38,43 @@ func TestStatementsOfOneJobAreKept(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A plan that was made for an empty table is not kept when many rows have come: one
+// statement reads them all, and says how many bytes they are.
+func TestAKeptStatementFindsItsRowInATableThatGrew(t *testing.T) {
+	const others = 50_000
+	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
+		v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: layout}
+		t.Run(v.String(), func(t *testing.T) {
+			f := openFixture(t, v, v.Database(t))
+			f.DB.SetMaxOpenConns(1)
+			f.DB.MustExec("VACUUM ANALYZE jobs")
+			for range 20 {
+				f.settleOne()
+			}
+			f.InsertRaw("other", `{}`)
+			columns := "queue, payload, attempts, available_at, created_at"
+			if layout == tables.Extended {
+				columns = "queue, name, payload_json, run_at, created_at"
+			}
+			f.DB.MustExec(fmt.Sprintf("INSERT INTO jobs (%s) SELECT %[1]s FROM jobs, generate_series(1, %d)", columns,
+				others))
+			before := f.rowsReadWithoutIndex()
+			for range 10 {
+				f.settleOne()
+			}
+			if read := f.rowsReadWithoutIndex() - before; read > 2*others {
+				t.Errorf("%d rows were read without an index to settle 10 jobs in a table of %d", read, others)
+			}
+		})
+	}
+}
+
+// rowsReadWithoutIndex is how many rows of jobs PostgreSQL has read so.
+func (f *fixture) rowsReadWithoutIndex() int64 {
+	f.DB.MustExec("SELECT pg_stat_force_next_flush()")
+	return int64(f.CountRows("SELECT seq_tup_read FROM pg_stat_user_tables WHERE relname = 'jobs'"))
 }
 
 // settleOne enqueues a job, claims it and settles it. taken is what the last took.

@@ -59,16 +59,12 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	}
 	statement, args := write(x)
 	single := len(x.lines) == 1 && (x.next == nil || len(x.next.rows) == 1)
-	err := s.queryPlanned(ctx, single, func(r *sql.Rows) error {
-		var what string
-		var id int64
-		err := r.Scan(&what, &id)
+	err := s.queryPlanned(ctx, single, func(what string, id int64) {
 		if what == "settled" {
 			settled = append(settled, id)
 		} else if x.next != nil {
 			x.next.noteWon(id)
 		}
-		return err
 	}, statement, args...)
 	if err != nil {
 		return nil, s.understood(err)
@@ -82,19 +78,39 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	return x.drop.ids, nil
 }
 
-// queryPlanned is Query of a statement that PostgreSQL plans once for a connection, where
-// it is about a single job: of many jobs each text is another.
-func (s *Store) queryPlanned(ctx context.Context, single bool, scan func(*sql.Rows) error, statement string,
+// queryPlanned asks a statement that answers with what happened to which job. PostgreSQL keeps
+// its plan where it is about a single job: of many jobs each text is another.
+func (s *Store) queryPlanned(ctx context.Context, single bool, happened func(what string, id int64), statement string,
 	args ...any) error {
-	if !single || s.compound != database.WritableCTE || s.unplanned.Load() {
-		return s.tables.Query(ctx, s.tables.DB, scan, statement, args...)
-	}
-	err := s.tables.Query(ctx, s.tables.DB, scan, statement, database.Planned(args)...)
-	if !database.Unplanned(err) {
+	answer := func(r *sql.Rows) error {
+		var what string
+		var n int64
+		err := r.Scan(&what, &n)
+		switch {
+		case err != nil:
+		case what == "size":
+			s.plans.Saw(n)
+		default:
+			happened(what, n)
+		}
 		return err
 	}
-	s.unplanned.Store(true)
-	return s.tables.Query(ctx, s.tables.DB, scan, statement, args...)
+	if single && s.compound == database.WritableCTE {
+		if kept, with, ok := s.plans.Of(statement, args); ok {
+			err := s.tables.Query(ctx, s.tables.DB, answer, kept, with...)
+			if !database.Unplanned(err) {
+				return err
+			}
+			s.plans.Refuse()
+		}
+	}
+	return s.tables.Query(ctx, s.tables.DB, answer, statement, args...)
+}
+
+// sizeOnPostgres is the row of an answer that says how large the jobs' table is: see database.Plans.
+func (s *Store) sizeOnPostgres() string {
+	name := strings.ReplaceAll(s.tables.Layout.Table().Name, "'", "''")
+	return " UNION ALL SELECT 'size', pg_relation_size('" + name + "')"
 }
 
 // understood notes a server, or something between us and it, that refuses our
@@ -107,7 +123,7 @@ func (s *Store) understood(err error) error {
 	return err
 }
 
-// onPostgres answers with a row for each job that it settled or claimed.
+// onPostgres answers with a row for each job that it settled or claimed, and the table's size.
 func (s *Store) onPostgres(x plainEnd) (string, []any) {
 	drop, args := x.drop.statement(s.tables.Dialect)
 	insertion, more := tables.ArrayInsertion(x.lines, s.tables.MillisNow(), "gone")
@@ -121,7 +137,7 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 		answer += " UNION ALL SELECT 'claimed', id FROM won"
 		args = append(args, more...)
 	}
-	return with + answer, args
+	return with + answer + s.sizeOnPostgres(), args
 }
 
 // onMariaDB answers with one row when it settled the jobs, and with another

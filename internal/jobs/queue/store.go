@@ -30,8 +30,8 @@ type Store struct {
 
 	compound     database.Compound
 	oneStatement atomic.Bool // a plain settlement may be one: see settle_plain.go
-	unplanned    atomic.Bool // PostgreSQL, or a pooler before it, keeps no statements
-	packets      sender      // nil where the server gets none
+	plans        database.Plans
+	packets      sender // nil where the server gets none
 	renewals     *tables.Renewals
 
 	mu       sync.Mutex        // never held while the database is asked
