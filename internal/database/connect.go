@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/jmoiron/sqlx"
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -33,6 +34,8 @@ type ConnectOptions struct {
 	// KeepJournal leaves a SQLite file's journal as it is. Otherwise the file gets a
 	// write-ahead log, which stays in it for every program.
 	KeepJournal bool
+
+	pooled bool // PostgreSQL is behind a pooler that takes no time-outs: see refusesTimeouts
 }
 
 // The time-outs of a connection: a swallowed packet must not hold a worker for
@@ -63,7 +66,12 @@ func Connect(ctx context.Context, o ConnectOptions) (*sqlx.DB, error) {
 	db.SetMaxOpenConns(o.MaxConnections)
 	db.SetMaxIdleConns(o.MaxConnections)
 	db.SetConnMaxLifetime(lifetime) // a new name resolution now and then: failover
-	if err := db.PingContext(ctx); err != nil {
+	switch err := db.PingContext(ctx); {
+	case refusesTimeouts(err) && !o.pooled:
+		o.pooled = true
+		db.Close()
+		return Connect(ctx, o)
+	case err != nil:
 		return nil, errors.Join(Explain("connecting to "+where, err), db.Close())
 	}
 	return db, nil
@@ -171,12 +179,21 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 	// same ask for it: see Plans.
 	c.DefaultQueryExecMode, c.StatementCacheCapacity = pgx.QueryExecModeExec, keptStatements
 	c.RuntimeParams["timezone"] = postgresZone(o.TimeZone)
-	c.RuntimeParams["lock_timeout"] = fmt.Sprint(lockWaitSecs * 1000)
-	c.RuntimeParams["statement_timeout"] = "60000"
-	c.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
 	c.RuntimeParams["application_name"] = "cmsjobs"
+	if !o.pooled {
+		c.RuntimeParams["lock_timeout"] = fmt.Sprint(lockWaitSecs * 1000)
+		c.RuntimeParams["statement_timeout"] = "60000"
+		c.RuntimeParams["idle_in_transaction_session_timeout"] = "60000"
+	}
 	return sqlx.NewDb(sql.OpenDB(BoundConnector(stdlib.GetConnector(*c))), "pgx"),
 		fmt.Sprintf("%s:%d as %s", c.Host, c.Port, c.User), nil
+}
+
+// refusesTimeouts says that a pooler, as PgBouncer, does not pass on the session's time-outs. To
+// set them later would set them for others, who get the same connection of the server.
+func refusesTimeouts(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == "08P01" && strings.Contains(pg.Message, "startup parameter")
 }
 
 // postgresZone reverses the sign, which POSIX counts westward.

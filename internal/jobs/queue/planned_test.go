@@ -2,8 +2,12 @@ package queue
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
+	"github.com/jmoiron/sqlx"
+
+	"github.com/cmsjobs/cmsjobs/internal/database"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/jobstest"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
@@ -37,6 +41,39 @@ func TestStatementsOfOneJobAreKept(t *testing.T) {
 				t.Errorf("history has %d lines, want 4", lines)
 			}
 		})
+	}
+}
+
+// Behind a pooler that gives each transaction another of its connections, a statement is
+// missing on the next one, unless the pooler sends it there. Each job is done once.
+func TestJobsAreDoneBehindAPooler(t *testing.T) {
+	v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: tables.Stock}
+	db, server := v.Database(t), jobstest.Shared(t, jobstest.PostgreSQL)
+	pooler := jobstest.PgBouncer(t, server.Port)
+	dsn := strings.Replace(db.DSN, fmt.Sprint(":", server.Port, "/"), fmt.Sprint(":", pooler.Port, "/"), 1)
+	var pools [2]*sqlx.DB
+	for i := range pools {
+		var err error
+		if pools[i], err = database.Connect(t.Context(), database.ConnectOptions{DSN: dsn}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { pools[i].Close() })
+		pools[i].SetMaxOpenConns(1)
+	}
+	f := openFixture(t, v, &jobstest.Database{DB: pools[0], Engine: db.Engine, Driver: db.Driver, DSN: dsn})
+	f.settleOne()
+	f.settleOne()
+	holds := pools[1].MustBegin() // the server's connection that was used last
+	t.Cleanup(func() { _ = holds.Rollback() })
+	if _, err := holds.Exec("SELECT 1"); err != nil {
+		t.Fatal(err)
+	}
+	f.settleOne()
+	if taken := f.settleOne(); taken != 1 {
+		t.Errorf("the end of a job takes %d statements, want 1", taken)
+	}
+	if lines := f.CountRows("SELECT COUNT(*) FROM cmsjobs_runs"); lines != 4 {
+		t.Errorf("history has %d lines, want 4", lines)
 	}
 }
 
