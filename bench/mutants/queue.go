@@ -28,7 +28,7 @@ var guardsOfQueue = []guard{
 		old:     `			if !database.Unplanned(err) {`,
 		without: `			if err != nil || !database.Unplanned(err) {`,
 		in:      store,
-		test:    "TestStatementsOfOneJobAreKept",
+		test:    "TestStatementsAboutJobsAreKept",
 	},
 	{
 		promise: "P14",

@@ -85,7 +85,7 @@ func (s *Store) takeAndMove(ctx context.Context, n *next, m cursorMove) (moved b
 	if s.compound == database.WritableCTE {
 		statement, args = s.takeOnPostgres(n, m)
 	}
-	err = s.queryPlanned(ctx, len(n.rows) == 1, func(what string, id int64) {
+	err = s.queryPlanned(ctx, func(what string, id int64) {
 		if what == "moved" {
 			moved = true
 		} else {

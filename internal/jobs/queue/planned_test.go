@@ -14,9 +14,9 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables/tablestest"
 )
 
-// PostgreSQL keeps the statements that claim and end a single job for a connection. Where it,
+// PostgreSQL keeps the statements that claim and end jobs for a connection. Where it,
 // or a pooler that hands connections around, has lost one, it is sent whole from then on.
-func TestStatementsOfOneJobAreKept(t *testing.T) {
+func TestStatementsAboutJobsAreKept(t *testing.T) {
 	for _, layout := range []tables.Layout{tables.Stock, tables.Extended} {
 		v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: layout}
 		t.Run(v.String(), func(t *testing.T) {

@@ -58,8 +58,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 		x.next.won = nil // of a try that was undone
 	}
 	statement, args := write(x)
-	single := len(x.lines) == 1 && (x.next == nil || len(x.next.rows) == 1)
-	err := s.queryPlanned(ctx, single, func(what string, id int64) {
+	err := s.queryPlanned(ctx, func(what string, id int64) {
 		if what == "settled" {
 			settled = append(settled, id)
 		} else if x.next != nil {
@@ -79,8 +78,8 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 }
 
 // queryPlanned asks a statement that answers with what happened to which job. PostgreSQL keeps
-// its plan where it is about a single job: of many jobs each text is another.
-func (s *Store) queryPlanned(ctx context.Context, single bool, happened func(what string, id int64), statement string,
+// its plan: it gets jobs as arrays, so the text is the same for any number of them.
+func (s *Store) queryPlanned(ctx context.Context, happened func(what string, id int64), statement string,
 	args ...any) error {
 	answer := func(r *sql.Rows) error {
 		var what string
@@ -95,7 +94,7 @@ func (s *Store) queryPlanned(ctx context.Context, single bool, happened func(wha
 		}
 		return err
 	}
-	if single && s.compound == database.WritableCTE {
+	if s.compound == database.WritableCTE {
 		if kept, with, ok := s.plans.Of(statement, args); ok {
 			err := s.tables.Query(ctx, s.tables.DB, answer, kept, with...)
 			if !database.Unplanned(err) {
