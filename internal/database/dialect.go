@@ -143,14 +143,18 @@ func (d Dialect) Ident(name string) string { return d.quote + name + d.quote }
 // In makes a condition that column is one of ids. PostgreSQL gets an array, so
 // that the statement's text stays the same; the others get the numbers. A single id is
 // no array: PostgreSQL would plan a kept statement each time (see Plans), as its
-// plan for any array looks dearer than that for one of one element.
+// plan for any array looks dearer than that for one of one element. SQLite's is kept, too.
 func (d Dialect) In(column string, ids []int64) (string, []any) {
-	if d.Arrays && len(ids) == 1 {
+	if (d.Arrays || d.OneWriter) && len(ids) == 1 {
 		return column + " = ?", []any{ids[0]}
 	}
 	if d.Arrays {
 		return column + " = ANY(?)", []any{ids}
 	}
+	return inNumbers(column, ids), nil
+}
+
+func inNumbers(column string, ids []int64) string {
 	var b strings.Builder
 	b.Grow(len(column) + 6 + 8*len(ids))
 	b.WriteString(column)
@@ -162,7 +166,7 @@ func (d Dialect) In(column string, ids []int64) (string, []any) {
 		b.WriteString(strconv.FormatInt(id, 10))
 	}
 	b.WriteByte(')')
-	return b.String(), nil
+	return b.String()
 }
 
 // InWords is In for texts.

@@ -35,8 +35,7 @@ func (d Dialect) RowsBy(column string, ids []int64) (string, []any) {
 		single = append(single, ids[from:to]...)
 		from = to
 	}
-	in, _ := d.In(column, single)
-	return b.String() + in + ")", nil
+	return b.String() + inNumbers(column, single) + ")", nil
 }
 
 // countRanges counts runs of numbers without a gap.

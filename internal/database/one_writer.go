@@ -36,7 +36,7 @@ func (c oneWriter) Connect(context.Context) (driver.Conn, error) {
 	if !ok {
 		return nil, fmt.Errorf("the driver's connections lack what the store rests on: %T", conn)
 	}
-	return &writerInLine{pooledConn: full, line: c.line}, nil
+	return &writerInLine{pooledConn: keptConn{full, map[string]driver.Stmt{}}, line: c.line}, nil
 }
 
 // writerInLine is a connection that stands in line before it writes.

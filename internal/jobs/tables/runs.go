@@ -158,20 +158,27 @@ func (s *Tables) insertion(lines []RunRow, now string) runInsert {
 	}
 	var b strings.Builder
 	b.Grow(200 + 64*len(lines))
-	args := make([]any, 0, 7*len(lines))
+	args := make([]any, 0, 11*len(lines))
 	b.WriteString("INSERT INTO cmsjobs_runs (" + runColumns)
 	texts := textsOf(lines)
 	for _, i := range texts {
 		b.WriteString(", " + textColumns[i])
 	}
 	b.WriteString(") VALUES ")
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	if s.Dialect.OneWriter { // SQLite's connection keeps the statement, where its text is the same
+		number = func(n int64) string { args = append(args, n); return "?" }
+	}
 	for i := range lines {
 		l := &lines[i]
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		fmt.Fprintf(&b, "(%d,?,?,?,%d,?,?,?,%s,%d,%d,%d", l.job, l.attempt, now, l.duration, l.wait, l.created)
-		args = append(args, l.uuid, l.jobType, l.queue, l.outcome, l.worker, l.lease)
+		b.WriteString("(" + number(l.job) + ",?,?,?,")
+		args = append(args, l.uuid, l.jobType, l.queue)
+		b.WriteString(number(l.attempt) + ",?,?,?," + now + ",")
+		args = append(args, l.outcome, l.worker, l.lease)
+		b.WriteString(number(l.duration) + "," + number(l.wait) + "," + number(l.created))
 		for _, k := range texts {
 			b.WriteString(",?")
 			args = append(args, l.text(k))
