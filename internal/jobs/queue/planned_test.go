@@ -108,6 +108,23 @@ func TestAKeptStatementFindsItsRowInATableThatGrew(t *testing.T) {
 	}
 }
 
+// An end whose row is gone says nothing of how large the table is: statements are kept on.
+func TestALostEndInAnEmptyTableStopsNoKeeping(t *testing.T) {
+	v := tablestest.Variant{Engine: jobstest.PostgreSQL, Layout: tables.Stock}
+	f := openFixture(t, v, v.Database(t))
+	f.MustEnqueue(tablestest.Job(`1`))
+	held := f.claimAhead()[0]
+	f.DB.MustExec("DELETE FROM jobs")
+	f.DB.MustExec("VACUUM jobs")
+	if results, err := f.Store.Settle(bg, []jobs.Settlement{tablestest.End(held, jobs.Completed)}); err != nil ||
+		len(results) != 1 || results[0] == nil {
+		t.Errorf("the end of a lost job: %v, %v", results, err)
+	}
+	if _, _, keeps := f.Store.plans.Of("", nil); !keeps {
+		t.Error("nothing is kept any more")
+	}
+}
+
 // rowsReadWithoutIndex is how many rows of jobs PostgreSQL has read so.
 func (f *fixture) rowsReadWithoutIndex() int64 {
 	f.DB.MustExec("SELECT pg_stat_force_next_flush()")

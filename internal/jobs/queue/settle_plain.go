@@ -81,6 +81,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 // its plan: it gets jobs as arrays, so the text is the same for any number of them.
 func (s *Store) queryPlanned(ctx context.Context, happened func(what string, id int64), statement string,
 	args ...any) error {
+	rows, size := 0, int64(0)
 	answer := func(r *sql.Rows) error {
 		var what string
 		var n int64
@@ -88,8 +89,9 @@ func (s *Store) queryPlanned(ctx context.Context, happened func(what string, id 
 		switch {
 		case err != nil:
 		case what == "size":
-			s.plans.Saw(n)
+			size = n
 		default:
+			rows++
 			happened(what, n)
 		}
 		return err
@@ -97,6 +99,9 @@ func (s *Store) queryPlanned(ctx context.Context, happened func(what string, id 
 	if s.compound == database.WritableCTE {
 		if kept, with, ok := s.plans.Of(statement, args); ok {
 			err := s.tables.Query(ctx, s.tables.DB, answer, kept, with...)
+			if err == nil && rows > 0 { // else the table may be empty
+				s.plans.Saw(size)
+			}
 			if !database.Unplanned(err) {
 				return err
 			}
