@@ -416,9 +416,11 @@ const (
 )
 
 // violations are what axe finds on the page. preload is for rules that it does not apply by
-// itself, as that of a locked orientation, and for sound, which no page has.
+// itself, as that of a locked orientation, and for sound, which no page has. What appears
+// has other colours until it is there: axe looks then.
 func (b *browser) violations(axe, rules string) []violation {
 	b.t.Helper()
+	b.until(`document.getAnimations().every(a => a.playState !== "running" || a.effect.getComputedTiming().endTime === Infinity)`)
 	if !eval[bool](b, `"axe" in window`) {
 		eval[bool](b, axe+"; true")
 	}
