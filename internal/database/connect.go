@@ -177,7 +177,7 @@ func openPostgres(dsn string, o ConnectOptions) (*sqlx.DB, string, error) {
 	// Statements here differ in their number of rows; keeping each prepared
 	// would cost more than it saves, and poolers do not like it. Those that are always the
 	// same ask for it: see Plans.
-	c.DefaultQueryExecMode, c.StatementCacheCapacity = pgx.QueryExecModeExec, keptStatements
+	c.DefaultQueryExecMode, c.StatementCacheCapacity = pgx.QueryExecModeExec, maxPlans
 	c.RuntimeParams["timezone"] = postgresZone(o.TimeZone)
 	c.RuntimeParams["application_name"] = "cmsjobs"
 	if !o.pooled {

@@ -140,12 +140,16 @@ func (d Dialect) Choose(v Variants) string {
 // Ident quotes a table or column name, which was checked before.
 func (d Dialect) Ident(name string) string { return d.quote + name + d.quote }
 
+// KeepsStatements says that statements are kept whose text comes again (see Plans and
+// keptConn): what differs from one to the next is a parameter.
+func (d Dialect) KeepsStatements() bool { return d.Arrays || d.OneWriter }
+
 // In makes a condition that column is one of ids. PostgreSQL gets an array, so
 // that the statement's text stays the same; the others get the numbers. A single id is
 // no array: PostgreSQL would plan a kept statement each time (see Plans), as its
 // plan for any array looks dearer than that for one of one element. SQLite's is kept, too.
 func (d Dialect) In(column string, ids []int64) (string, []any) {
-	if (d.Arrays || d.OneWriter) && len(ids) == 1 {
+	if d.KeepsStatements() && len(ids) == 1 {
 		return column + " = ?", []any{ids[0]}
 	}
 	if d.Arrays {

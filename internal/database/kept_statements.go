@@ -24,12 +24,12 @@ func (c keptConn) ExecContext(ctx context.Context, query string, args []driver.N
 		return c.pooledConn.ExecContext(ctx, query, args)
 	}
 	s, came := c.kept[query]
-	if !came && len(c.kept) >= maxKept {
-		if err := c.forget(); err != nil {
-			return nil, err
-		}
-	}
 	if !came {
+		if len(c.kept) >= maxKept {
+			if err := c.forget(); err != nil {
+				return nil, err
+			}
+		}
 		c.kept[query] = nil
 		return c.pooledConn.ExecContext(ctx, query, args)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// keptStatements bounds what PostgreSQL keeps for one connection.
-const keptStatements = 32
+// maxPlans bounds what PostgreSQL keeps for one connection.
+const maxPlans = 32
 
 // smallTable is up to how many bytes a table is read as fast without an index.
 const smallTable = 256 << 10

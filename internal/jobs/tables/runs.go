@@ -166,7 +166,7 @@ func (s *Tables) insertion(lines []RunRow, now string) runInsert {
 	}
 	b.WriteString(") VALUES ")
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
-	if s.Dialect.OneWriter { // SQLite's connection keeps the statement, where its text is the same
+	if s.Dialect.KeepsStatements() {
 		number = func(n int64) string { args = append(args, n); return "?" }
 	}
 	for i := range lines {

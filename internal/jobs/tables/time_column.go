@@ -34,10 +34,10 @@ func (m TimeColumn) FromExpr(seconds string) string {
 // FromUnix is the column's value for a known moment.
 func (m TimeColumn) FromUnix(unix int64) string { return m.FromExpr(strconv.FormatInt(unix, 10)) }
 
-// At is FromUnix for a statement that is sent again and again: PostgreSQL and SQLite, for
-// which it is kept, get the moment beside the text.
+// At is FromUnix for a statement that is sent again and again: where it is kept, the moment
+// goes beside the text.
 func (m TimeColumn) At(unix int64) (string, []any) {
-	if m.d.Arrays || m.d.OneWriter {
+	if m.d.KeepsStatements() {
 		return m.FromExpr("CAST(? AS bigint)"), []any{unix}
 	}
 	return m.FromUnix(unix), nil
