@@ -172,7 +172,8 @@ func (l *Loader) adapted(statement []byte) []byte {
 		statement = l.options.Adapt(statement)
 	}
 	if engine := engineOf(statement); engine != "" {
-		l.alone, l.raw = !transactional(engine), rawInserts(statement)
+		l.alone = !transactional(engine)
+		l.raw = rawInserts(statement)
 	}
 	if l.options.DropDefiners && l.table == "" {
 		statement = Definer.ReplaceAll(statement, nil)
