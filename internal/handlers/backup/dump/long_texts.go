@@ -11,7 +11,7 @@ const (
 )
 
 // withoutLongTexts writes an INSERT with a placeholder for each of its long texts, and
-// those as the server shall store them. The statement itself is left as it is.
+// those as the server is to store them. The statement itself is left as it is.
 func withoutLongTexts(statement []byte) (short []byte, texts []any) {
 	from := 0
 	for i := 0; i < len(statement) && len(texts) < longTexts; i++ {
