@@ -63,7 +63,7 @@ func dumps(ctx context.Context, _ string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t := newTable("what", "seconds", "of processors", "ours is faster, clock", "processors")
+	t := newTable("what", "seconds", "of processors", "of the server's", "ours is faster, clock", "processors")
 	for _, pair := range [][2]string{{"dump/own-plain", ""}, {"dump/mariadb-dump-plain", "dump/own-plain"},
 		{"dump/mydumper-t2-plain", "dump/own-plain"},
 		{"dump/own-zstd", ""}, {"dump/own-pgzip", ""}, {"dump/zstd-1-of-own-plain", ""},
@@ -71,14 +71,14 @@ func dumps(ctx context.Context, _ string) (string, error) {
 		{"dump/mariadb-dump-zstd-T2", "dump/own-zstd"}, {"dump/mydumper-t2", "dump/own-zstd"},
 		{"restore/own-parallel", ""}, {"restore/client-own-file", "restore/own-parallel"},
 		{"restore/client-mariadb-dump-file", "restore/own-parallel"}, {"restore/myloader-t2", "restore/own-parallel"},
-		{"restore/myloader-t4", "restore/own-parallel"}} {
+		{"restore/myloader-t4", "restore/own-parallel"}, {"restore/myloader-t2-rows", "restore/own-parallel"}} {
 		it, ours := all[pair[0]], all[pair[1]]
 		if it["ns/op"] == 0 {
-			t.row(pair[0], "not installed", "–", "–", "–")
+			t.row(pair[0], "not installed", "–", "–", "–", "–")
 			continue
 		}
-		t.row(pair[0], number(it["ns/op"]/1e9), number(it["cpu-s/op"]), ratio(it["ns/op"], ours["ns/op"]),
-			ratio(it["cpu-s/op"], ours["cpu-s/op"]))
+		t.row(pair[0], number(it["ns/op"]/1e9), number(it["cpu-s/op"]), number(it["server-s/op"]),
+			ratio(it["ns/op"], ours["ns/op"]), ratio(it["cpu-s/op"], ours["cpu-s/op"]))
 	}
 	return fmt.Sprintf("%s generated posts, three runs each.\n\n%s", posts, t.String()), nil
 }

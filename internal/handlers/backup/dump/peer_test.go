@@ -78,12 +78,16 @@ func BenchmarkBesidePeers(b *testing.B) {
 			" -t 2 --compress -o " + dir + "/my; sync " + dir + "/my/*")},
 		{"dump/mydumper-t2-plain", shell("rm -rf " + dir + "/my; mydumper " + account + " -B " + c.DBName +
 			" -t 2 -o " + dir + "/my; sync " + dir + "/my/*")},
+		{"dump/mydumper-t2-rows", shell("rm -rf " + dir + "/rows; mydumper " + account + " -B " + c.DBName +
+			" -t 2 -r 5000 -o " + dir + "/rows; sync " + dir + "/rows/*")},
 		{"restore/client-mariadb-dump-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file +
 			".peer")},
 		{"restore/client-own-file", shell("mariadb --no-defaults " + account + " " + c.DBName + " < " + file)},
 		{"restore/own-parallel", func() error { return loadFrom(b.Context(), db.DSN, file) }},
 		{"restore/myloader-t2", shell("myloader " + account + " -B " + c.DBName + " -o -t 2 -d " + dir + "/my")},
 		{"restore/myloader-t4", shell("myloader " + account + " -B " + c.DBName + " -o -t 4 -d " + dir + "/my")},
+		// Its files are cut by rows: it loads one table over several connections.
+		{"restore/myloader-t2-rows", shell("myloader " + account + " -B " + c.DBName + " -o -t 2 -d " + dir + "/rows")},
 	} {
 		b.Run(peer.name, func(b *testing.B) {
 			var cpu, server time.Duration

@@ -207,10 +207,8 @@ func reload(t *testing.T, from, to *jobstest.Database, o LoadOptions) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := MySQL(t.Context(), from.DSN, Options{}, l.Load); err != nil {
-		t.Fatal(err)
-	}
-	if err := l.Close(); err != nil {
+	_, err = MySQL(t.Context(), from.DSN, Options{}, l.Load)
+	if err := errors.Join(err, l.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

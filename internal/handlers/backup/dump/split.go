@@ -166,21 +166,20 @@ func (s *Splitter) skip() bool {
 	if s.state == inLine || s.state == inBlock {
 		return s.skipComment()
 	}
-	for s.at < len(s.buf) {
-		switch c := s.buf[s.at]; {
-		case c == s.state: // a doubled quote closes and opens at once
-			s.state = 0
-			s.at++
+	buf, quote := s.buf, s.state
+	for at := s.at; at < len(buf); at++ {
+		switch c := buf[at]; {
+		case c == quote: // a doubled quote closes and opens at once
+			s.state, s.at = 0, at+1
 			return true
-		case c == '\\' && s.state != '`':
-			if s.at+1 == len(s.buf) {
+		case c == '\\' && quote != '`':
+			if at++; at == len(buf) {
+				s.at = at - 1
 				return false
 			}
-			s.at += 2
-		default:
-			s.at++
 		}
 	}
+	s.at = len(buf)
 	return false
 }
 
