@@ -47,11 +47,14 @@ func sitemaps(ctx context.Context, peers string) (string, error) {
 
 // writers sets the writers' processor time side by side.
 func writers(all map[string]figures) string {
-	t := newTable("files of", "cmsjobs: CPU s", "snabb/sitemap", "npm sitemap", "CPU ratio: snabb", "npm")
+	t := newTable("files of", "cmsjobs: CPU s", "snabb/sitemap", "snabb, fsynced", "npm sitemap", "CPU ratio: snabb",
+		"snabb, fsynced", "npm")
 	for _, size := range []string{"1000", "50000"} {
 		ours, snabb, npm := all["cmsjobs/"+size]["cpu-s/op"], all["snabb/"+size]["cpu-s/op"],
 			all["npm-sitemap/"+size]["cpu-s/op"]
-		t.row(size, number(ours), number(snabb), number(npm), ratio(snabb, ours), ratio(npm, ours))
+		durable := all["snabb-fsynced/"+size]["cpu-s/op"]
+		t.row(size, number(ours), number(snabb), number(durable), number(npm), ratio(snabb, ours), ratio(durable, ours),
+			ratio(npm, ours))
 	}
 	return t.String()
 }
