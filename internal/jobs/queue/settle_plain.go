@@ -57,8 +57,10 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	if x.next != nil {
 		x.next.won = nil // of a try that was undone
 	}
+	answered := false
 	statement, args := write(x)
 	err := s.queryPlanned(ctx, func(what string, id int64) {
+		answered = true
 		if what == "settled" {
 			settled = append(settled, id)
 		} else if x.next != nil {
@@ -71,7 +73,7 @@ func (s *Store) finish(ctx context.Context, x plainEnd) ([]int64, error) {
 	if s.compound == database.WritableCTE {
 		return settled, nil
 	}
-	if len(settled) == 0 {
+	if !answered {
 		return nil, errShort
 	}
 	return x.drop.ids, nil
@@ -144,24 +146,28 @@ func (s *Store) onPostgres(x plainEnd) (string, []any) {
 	return with + answer + s.sizeOnPostgres(), args
 }
 
-// onMariaDB answers with one row when it settled the jobs, and with another
-// when it claimed the next one.
+// onMariaDB answers with one row when it settled the jobs, which says whether it claimed
+// the next ones. Whether there are unique keys at all is asked for many jobs only.
 func (s *Store) onMariaDB(x plainEnd) (string, []any) {
 	drop, args := x.drop.statement(s.tables.Dialect)
 	insertions, more := s.tables.FewInsertions(x.lines, "moment")
 	args = append(args, more...)
 	free, _ := s.tables.Dialect.In("job_id", x.drop.ids)
+	freeing := "DELETE FROM cmsjobs_unique WHERE " + free
+	if len(x.drop.ids) > 1 {
+		freeing = "IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN " + freeing + "; END IF"
+	}
 	taking, answer := "", "SELECT 'settled', 1"
 	if x.next != nil {
 		taking, more = s.taking(x.next)
 		taking = allOrNone(taking, len(x.next.rows))
-		answer += " UNION ALL SELECT 'claimed', 0 FROM DUAL WHERE taken > 0"
+		answer = "SELECT IF(taken > 0, 'claimed', 'settled'), 0"
 		args = append(args, more...)
 	}
 	return "BEGIN NOT ATOMIC DECLARE moment BIGINT DEFAULT " + s.tables.MillisNow() +
 		"; DECLARE taken INT DEFAULT 0; " + undoing +
 		drop + fmt.Sprintf("; IF ROW_COUNT() = %d THEN ", len(x.drop.ids)) + strings.Join(insertions, "; ") +
-		"; IF EXISTS (SELECT 1 FROM cmsjobs_unique) THEN DELETE FROM cmsjobs_unique WHERE " + free + "; END IF; " +
+		"; " + freeing + "; " +
 		taking + "COMMIT; " +
 		answer + "; ELSE ROLLBACK; END IF; END", args
 }
