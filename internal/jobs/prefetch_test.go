@@ -143,3 +143,25 @@ func TestWhatIsClaimedAheadOfALongJobIsGivenBack(t *testing.T) {
 		t.Errorf("%d of 16 jobs ended at their first attempt", n)
 	}
 }
+
+// A run that lasts is said to, until it ends.
+func TestALongRunIsSaidUntilItEnds(t *testing.T) {
+	var begun, ended atomic.Int64
+	s := newPrefetching(t, jobs.Config{StopWhenEmpty: true, Long: func() func() {
+		begun.Add(1)
+		return func() { ended.Add(1) }
+	}}, tables.Options{})
+	s.untilGivenBack(t)
+	if n := begun.Load() - ended.Load(); n != 1 {
+		t.Errorf("%d runs are long while one is", n)
+	}
+	close(s.goOn)
+	select {
+	case err := <-s.ended:
+		if begun.Load() != ended.Load() || err != nil {
+			t.Errorf("%d runs were long, %d of them ended, %v", begun.Load(), ended.Load(), err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the worker did not end")
+	}
+}

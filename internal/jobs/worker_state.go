@@ -64,6 +64,9 @@ type Config struct {
 	// MemoryLimit in bytes stops the worker softly above it; Memory measures.
 	MemoryLimit int64
 	Memory      func() int64
+	// Long is called when a run lasts longer than a short job's, what it returns when it
+	// ends; nil is nothing.
+	Long func() (done func())
 	// DatabaseTrouble knows errors that are the database's, not the job's: the
 	// attempt is released.
 	DatabaseTrouble func(error) bool
