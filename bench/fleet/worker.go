@@ -58,7 +58,9 @@ func (w *worker) run(ctx context.Context) error {
 		return err
 	}
 	new(memory.Collector).Adapt() // as the service's workers do
-	share.Few(w.slots)
+	if !database.Of(db).OneWriter {
+		share.Few(w.slots)
+	}
 	fmt.Println("ready")
 	input := bufio.NewReader(os.Stdin)
 	if _, err := input.ReadString('\n'); err != nil {

@@ -51,7 +51,7 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 		Long: r.processors.Long, RefreshEvery: q.Refresh, Ended: o.Ended,
 		LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
 	}
-	if o.Alone {
+	if o.Alone && !database.Of(r.DB).OneWriter { // SQLite itself works in this process
 		r.processors.Few(q.Concurrency)
 	}
 	if !o.Once {
