@@ -43,9 +43,12 @@ func (w *worker) run(ctx context.Context) error {
 		return err
 	}
 	host, _ := os.Hostname()
-	share := &processors.Share{Fixed: os.Getenv("GOMAXPROCS") != ""}
+	var share *processors.Share
+	if !database.Of(db).OneWriter { // as the service's workers do
+		share = &processors.Share{Fixed: os.Getenv("GOMAXPROCS") != ""}
+	}
 	work, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now,
-		Long:   share.Long,
+		Processors: share,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:fleet", host, os.Getpid()), Host: host, PID: os.Getpid()},
 		Setup: []func(context.Context) error{func(ctx context.Context) error { // as the service does
@@ -58,9 +61,6 @@ func (w *worker) run(ctx context.Context) error {
 		return err
 	}
 	new(memory.Collector).Adapt() // as the service's workers do
-	if !database.Of(db).OneWriter {
-		share.Few(w.slots)
-	}
 	fmt.Println("ready")
 	input := bufio.NewReader(os.Stdin)
 	if _, err := input.ReadString('\n'); err != nil {

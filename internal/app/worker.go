@@ -48,11 +48,10 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 		MaxTime: cmp.Or(o.MaxTime, q.MaxTime),
 		Once:    o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: r.resident,
 		DatabaseTrouble: database.Outage, Redact: redact.Text,
-		Long: r.processors.Long, RefreshEvery: q.Refresh, Ended: o.Ended,
-		LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
+		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
 	}
 	if o.Alone && !database.Of(r.DB).OneWriter { // SQLite itself works in this process
-		r.processors.Few(q.Concurrency)
+		c.Processors = r.processors
 	}
 	if !o.Once {
 		c.Setup = append(c.Setup, r.warm)

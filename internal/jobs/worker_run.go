@@ -171,9 +171,9 @@ func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc
 			return false, nil
 		case <-handlers.lease.C:
 		}
-		if w.c.Long != nil && !long {
+		if w.c.Processors != nil && !long {
 			long = true
-			defer w.c.Long()()
+			defer w.c.Processors.Long()()
 		}
 		w.giveBack()
 		if left := x.left(w.c.Now(), w.c.Lease); left > 0 { // it was renewed meanwhile
