@@ -144,7 +144,7 @@ func TestWhatIsClaimedAheadOfALongJobIsGivenBack(t *testing.T) {
 	}
 }
 
-// processors note what they are told.
+// processors note what a worker says.
 type processors struct{ few, begun, ended atomic.Int64 }
 
 func (p *processors) Few(n int) { p.few.Store(int64(n)) }
