@@ -129,6 +129,7 @@ var rules = []rule{
 	{below: "internal/redact", std: true},
 	{below: "config", may: []string{"internal/cms", "internal/jobs", "internal/timespan"}},
 	{below: "internal/memory", std: true},
+	{below: "internal/processors", std: true},
 	{below: "migrations", may: []string{}},
 	{below: "internal/setup", may: []string{"deploy"}},
 	{below: "templates", may: []string{}},

@@ -53,6 +53,9 @@ func NoColor() bool { return os.Getenv("NO_COLOR") != "" }
 // CollectorIsSet says that the environment says what Go's collector does: by GOGC.
 func CollectorIsSet() bool { return os.Getenv("GOGC") != "" }
 
+// ProcessorsAreSet says that the environment says how many processors Go uses: by GOMAXPROCS.
+func ProcessorsAreSet() bool { return os.Getenv("GOMAXPROCS") != "" }
+
 // Loaded is a configuration together with where its values came from.
 type Loaded struct {
 	Config

@@ -19,6 +19,7 @@ const peersBest = `How the peers are set up, and why no better way is known:
   fetches at once; 1 ms is the least FetchCooldown that it accepts; many processes may do better if each asks less
   often. MaxWorkers and FetchCooldown in ms here: %s; FetchPollInterval is ten times as long. Each is tried at each
   number of processes, and the best is in the table. River ends jobs in batches without an option.
+  It has GOMAXPROCS=1, as our worker of one slot has: it does more jobs so at every number of processes.
 - **graphile-worker**: its own measurement (perfTest/graphile.config.js) has 24 jobs at once, a local queue of
   500, 10 ms between fetches that bring too little, and batches of completions without a delay; its
   documentation begins with a local queue of one more than there are jobs at once. Jobs at once and local queue

@@ -14,6 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/queue"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
+	"github.com/cmsjobs/cmsjobs/internal/processors"
 )
 
 var noop = jobs.Kind[struct{}]{Name: "bench.noop", Queue: "default"}
@@ -42,7 +43,12 @@ func (w *worker) run(ctx context.Context) error {
 		return err
 	}
 	host, _ := os.Hostname()
+	var share *processors.Share
+	if !database.Of(db).OneWriter { // as the service's workers do
+		share = &processors.Share{Fixed: os.Getenv("GOMAXPROCS") != ""}
+	}
 	work, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now,
+		Processors: share,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:fleet", host, os.Getpid()), Host: host, PID: os.Getpid()},
 		Setup: []func(context.Context) error{func(ctx context.Context) error { // as the service does

@@ -31,7 +31,7 @@ import (
 // Open connects the services that every command with a database needs.
 func (p *Process) Open(ctx context.Context, l *config.Loaded) (*Services, error) {
 	r := &Services{Self: p.Self, Version: p.Version, Config: l, Log: p.LogOf(l), Now: p.Now,
-		collector: p.Collector, completedLog: p.completedLog(l)}
+		collector: p.Collector, processors: p.Processors, completedLog: p.completedLog(l)}
 	for _, step := range []func(context.Context) error{r.OpenDatabases, r.migrate, r.openSite, r.openKinds,
 		r.openStore} {
 		if err := step(ctx); err != nil {

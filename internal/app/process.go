@@ -14,6 +14,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/joblog"
 	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
+	"github.com/cmsjobs/cmsjobs/internal/processors"
 	"github.com/cmsjobs/cmsjobs/internal/redact"
 )
 
@@ -113,7 +114,9 @@ type Process struct {
 	StderrIsTTY bool
 	// Collector is Go's; nil: it is not this program's to set.
 	Collector *memory.Collector
-	lines     lineWriter // the log's way to err
+	// Processors are what Go uses; nil: they are not this program's to set.
+	Processors *processors.Share
+	lines      lineWriter // the log's way to err
 }
 
 // UsageError is the caller's mistake.

@@ -30,6 +30,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
 	"github.com/cmsjobs/cmsjobs/internal/php"
+	"github.com/cmsjobs/cmsjobs/internal/processors"
 	"github.com/cmsjobs/cmsjobs/internal/remote"
 	"github.com/cmsjobs/cmsjobs/internal/trace"
 	"github.com/cmsjobs/cmsjobs/internal/web"
@@ -45,9 +46,10 @@ type Services struct {
 	Log          *slog.Logger
 	Now          func() time.Time
 	collector    *memory.Collector // the process's
-	DB           *sqlx.DB          // the CMS's tables
-	looking      bool              // nothing is changed, not even a SQLite file's journal
-	OwnDB        *sqlx.DB          // cmsjobs_* tables: usually the same
+	processors   *processors.Share
+	DB           *sqlx.DB // the CMS's tables
+	looking      bool     // nothing is changed, not even a SQLite file's journal
+	OwnDB        *sqlx.DB // cmsjobs_* tables: usually the same
 	Site         *cms.Site
 	Registry     *jobs.Registry
 	Store        *queue.Store

@@ -26,6 +26,7 @@ import (
 // WorkerOptions are a worker's words on the command line.
 type WorkerOptions struct {
 	Once, StopWhenEmpty bool
+	Alone               bool          // the process has no other part
 	MaxTime             time.Duration // instead of queue.max_time; 0: the setting holds
 	Ended               func(jobs.Settlement)
 }
@@ -48,6 +49,9 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 		Once:    o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: r.resident,
 		DatabaseTrouble: database.Outage, Redact: redact.Text,
 		RefreshEvery: q.Refresh, Ended: o.Ended, LogEnds: jobs.LogEnds(r.Config.Log.Jobs), LogCompleted: r.completedLog,
+	}
+	if o.Alone && !database.Of(r.DB).OneWriter { // SQLite itself works in this process
+		c.Processors = r.processors
 	}
 	if !o.Once {
 		c.Setup = append(c.Setup, r.warm)

@@ -19,6 +19,7 @@ import (
 	"github.com/cmsjobs/cmsjobs/config"
 	"github.com/cmsjobs/cmsjobs/internal/app"
 	"github.com/cmsjobs/cmsjobs/internal/memory"
+	"github.com/cmsjobs/cmsjobs/internal/processors"
 )
 
 // The groups that the help lists.
@@ -151,7 +152,8 @@ func Execute(self, version string, args []string) int {
 	a := &commandLine{
 		Process: app.Process{Self: self, Version: version, Err: os.Stderr, Now: time.Now,
 			StderrIsTTY: term.IsTerminal(int(os.Stderr.Fd())),
-			Collector:   &memory.Collector{Fixed: config.CollectorIsSet()}},
+			Collector:   &memory.Collector{Fixed: config.CollectorIsSet()},
+			Processors:  &processors.Share{Fixed: config.ProcessorsAreSet()}},
 		out: os.Stdout, outIsTTY: term.IsTerminal(int(os.Stdout.Fd())), in: os.Stdin, environ: config.Environment(),
 	}
 	return a.run(args)

@@ -71,6 +71,7 @@ the latest. A second signal ends the grace period at once.
 			}
 			defer a.closing(r)
 			a.stopBy(r)
+			o.Alone = true
 			return workOn(c.Context(), r, o, a.onAbort)
 		},
 	}

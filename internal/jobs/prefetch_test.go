@@ -143,3 +143,40 @@ func TestWhatIsClaimedAheadOfALongJobIsGivenBack(t *testing.T) {
 		t.Errorf("%d of 16 jobs ended at their first attempt", n)
 	}
 }
+
+// processors note what a worker says.
+type processors struct{ few, begun, ended atomic.Int64 }
+
+func (p *processors) Few(n int) { p.few.Store(int64(n)) }
+
+// needed fails unless the worker said last that it needs n.
+func (p *processors) needed(t *testing.T, n int64) {
+	t.Helper()
+	if few := p.few.Load(); few != n {
+		t.Errorf("%d processors are said to be enough for %d slots", few, n)
+	}
+}
+
+func (p *processors) Long() func() {
+	p.begun.Add(1)
+	return func() { p.ended.Add(1) }
+}
+
+// A run that lasts is said to, until it ends.
+func TestALongRunIsSaidUntilItEnds(t *testing.T) {
+	var p processors
+	s := newPrefetching(t, jobs.Config{StopWhenEmpty: true, Processors: &p}, tables.Options{})
+	s.untilGivenBack(t)
+	if n := p.begun.Load() - p.ended.Load(); n != 1 || p.few.Load() != 1 {
+		t.Errorf("%d runs are long while one is, %d are short in one slot", n, p.few.Load())
+	}
+	close(s.goOn)
+	select {
+	case err := <-s.ended:
+		if p.begun.Load() != p.ended.Load() || err != nil {
+			t.Errorf("%d runs were long, %d of them ended, %v", p.begun.Load(), p.ended.Load(), err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Error("the worker did not end")
+	}
+}

@@ -144,17 +144,20 @@ func TestAWorkerIsScaledWhileItRuns(t *testing.T) {
 				s := newScaled(t, engine)
 				s.enqueue(24)
 				s.limit.Store(1)
-				tell := s.work(jobs.Config{Slots: 1, Prefetch: prefetch}, "w")
+				var p processors
+				tell := s.work(jobs.Config{Slots: 1, Prefetch: prefetch, Processors: &p}, "w")
 				s.begin(1)
 				s.limit.Store(4)
 				s.order("", 4)
 				tell()
 				s.begin(3)
 				s.slots("w", 4)
+				p.needed(t, 4)
 
 				s.order("", 1)
 				tell()
 				s.slots("w", 1)
+				p.needed(t, 1)
 				s.limit.Store(1)
 				for left := 3; left >= 1; left-- {
 					s.goOn <- struct{}{}

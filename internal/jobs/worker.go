@@ -53,6 +53,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	var executors, settler, background sync.WaitGroup
 	w.startSlot = func() { executors.Go(func() { w.execute(stop) }) }
 	w.inFlight.setSlots(w.c.Slots, w.startSlot)
+	w.useProcessors()
 	settler.Go(func() { w.settleAll(runCtx) })
 	backgroundCtx, stopKeeping := context.WithCancel(runCtx)
 	background.Go(func() { w.renewAll(backgroundCtx) })
@@ -96,6 +97,13 @@ const MaxSlots = 10000
 // slots is how many jobs the worker runs at once now.
 func (w *Worker) slots() int { return w.inFlight.slotCount() }
 
+// useProcessors says for how many slots processors are needed.
+func (w *Worker) useProcessors() {
+	if w.c.Processors != nil {
+		w.c.Processors.Few(w.slots())
+	}
+}
+
 // mostSlots is how many slots the worker takes, whatever people order.
 func (w *Worker) mostSlots() int { return max(w.c.MaxSlots, w.c.Slots) }
 
@@ -111,6 +119,7 @@ func (w *Worker) scale(ordered int) bool {
 	if n == before || !w.inFlight.setSlots(n, w.startSlot) {
 		return false
 	}
+	w.useProcessors()
 	if n < before {
 		w.releaseUnstarted(w.c.Now().Add(time.Hour), fewerSlots)
 	}

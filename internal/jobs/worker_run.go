@@ -161,19 +161,19 @@ func (w *Worker) handle(ctx context.Context, cancel context.CancelCauseFunc, sto
 // database, which may be what does not answer.
 func (w *Worker) whileLeased(ctx context.Context, cancel context.CancelCauseFunc, x *inFlightJob,
 	handlers *caller) (ended bool, err error) {
-	first := x.left(w.c.Now(), w.c.Lease)
-	if w.c.Prefetch > 0 {
-		first = min(first, prefetchTime)
-	}
-	handlers.lease.Reset(first)
+	handlers.lease.Reset(min(x.left(w.c.Now(), w.c.Lease), prefetchTime))
 	defer handlers.lease.Stop()
-	for {
+	for long := false; ; {
 		select {
 		case err := <-handlers.returned:
 			return true, err
 		case <-ctx.Done():
 			return false, nil
 		case <-handlers.lease.C:
+		}
+		if w.c.Processors != nil && !long {
+			long = true
+			defer w.c.Processors.Long()()
 		}
 		w.giveBack()
 		if left := x.left(w.c.Now(), w.c.Lease); left > 0 { // it was renewed meanwhile

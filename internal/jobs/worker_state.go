@@ -9,6 +9,14 @@ import (
 	"time"
 )
 
+// Processors are what a process computes with: few of them are enough for short jobs.
+type Processors interface {
+	// Few says that n jobs run at once, and are short.
+	Few(n int)
+	// Long says that a run takes longer than short jobs do, until done is called.
+	Long() (done func())
+}
+
 // Config is what a worker needs. Zero values mean the defaults that Defaults
 // names.
 type Config struct {
@@ -64,6 +72,9 @@ type Config struct {
 	// MemoryLimit in bytes stops the worker softly above it; Memory measures.
 	MemoryLimit int64
 	Memory      func() int64
+	// Processors learn how many jobs run at once, and of runs that take long; nil is
+	// nobody.
+	Processors Processors
 	// DatabaseTrouble knows errors that are the database's, not the job's: the
 	// attempt is released.
 	DatabaseTrouble func(error) bool

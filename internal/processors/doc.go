@@ -1,0 +1,8 @@
+// Package processors decides how many processors Go's scheduler uses for this process:
+// few in a worker whose jobs are short, all while one takes long.
+//
+// Nothing that works in this process by itself, as SQLite does, gains by it.
+//
+// It is not a limit of what the process may use: a process that several programs share
+// a machine with is limited by the system.
+package processors
