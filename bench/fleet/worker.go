@@ -49,8 +49,8 @@ func (w *worker) run(ctx context.Context) error {
 	}
 	work, err := jobs.NewWorker(jobs.Config{Source: store, Workers: store, Registry: registry, Now: time.Now,
 		Processors: share,
-		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
-		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:fleet", host, os.Getpid()), Host: host, PID: os.Getpid()},
+		Logger:     slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Info:       jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:fleet", host, os.Getpid()), Host: host, PID: os.Getpid()},
 		Setup: []func(context.Context) error{func(ctx context.Context) error { // as the service does
 			database.Warm(ctx, db, 2)
 			return nil
