@@ -3,6 +3,5 @@
 //
 // Nothing that works in this process by itself, as SQLite does, gains by it.
 //
-// It is not a limit of what the process may use: a process that several programs share
-// a machine with is limited by the system.
+// It is not a limit of what the process may use: the system sets that, by a control group.
 package processors

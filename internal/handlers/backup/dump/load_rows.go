@@ -45,9 +45,10 @@ func (l *Loader) row(statement []byte) error {
 	one := insert{alone: l.alone, names: dumpNames, bytes: size}
 	if raw {
 		one.names = rawNames
-		statement, one.texts = withoutLongTexts(statement)
+		one.statement, one.texts = withoutLongTexts(statement)
+	} else {
+		one.statement = string(statement)
 	}
-	one.statement = string(statement)
 	l.pending.Add(1)
 	l.inserts[l.turn] <- one
 	return nil

@@ -1,6 +1,9 @@
 package dump
 
-import "bytes"
+import (
+	"bytes"
+	"strings"
+)
 
 const (
 	// longText is where a text costs the server more within a statement, where it looks
@@ -12,7 +15,8 @@ const (
 
 // withoutLongTexts writes an INSERT with a placeholder for each of its long texts, and
 // those as the server is to store them. The statement itself is left as it is.
-func withoutLongTexts(statement []byte) (short []byte, texts []any) {
+func withoutLongTexts(statement []byte) (short string, texts []any) {
+	var b strings.Builder
 	from := 0
 	for i := 0; i < len(statement) && len(texts) < longTexts; i++ {
 		c := statement[i]
@@ -22,12 +26,14 @@ func withoutLongTexts(statement []byte) (short []byte, texts []any) {
 		opened := i
 		i = closing(statement, i)
 		if c == '\'' && i-opened > longText && isValue(statement, opened, i) {
-			short = append(append(short, statement[from:opened]...), '?')
+			b.Write(statement[from:opened])
+			b.WriteByte('?')
 			texts = append(texts, unescaped(statement[opened+1:i]))
 			from = i + 1
 		}
 	}
-	return append(short, statement[from:]...), texts
+	b.Write(statement[from:])
+	return b.String(), texts
 }
 
 // isValue says whether a quoted text is a whole value of a row: what a character set

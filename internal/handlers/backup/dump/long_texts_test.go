@@ -21,7 +21,7 @@ func TestOnlyWholeTextsGoBesideAStatement(t *testing.T) {
 		"INSERT INTO `t" + long + "'` (`a'`) VALUES ('" + long + "": "INSERT INTO `t" + long + "'` (`a'`) VALUES ('" + long + "",
 		"": "",
 	} {
-		if got, _ := withoutLongTexts([]byte(statement)); string(got) != want {
+		if got, _ := withoutLongTexts([]byte(statement)); got != want {
 			t.Errorf("%q: %q", statement, got)
 		}
 	}
@@ -52,7 +52,7 @@ func testLongTextsMeanWhatTheServerReads(t *testing.T, engine jobstest.Engine) {
 		t.Fatal(err)
 	}
 	short, texts := withoutLongTexts(statement)
-	if string(short) != "SELECT (?)" || len(texts) != 1 || !bytes.Equal(texts[0].([]byte), want) {
+	if short != "SELECT (?)" || len(texts) != 1 || !bytes.Equal(texts[0].([]byte), want) {
 		t.Errorf("%q of %q, the server reads %q", short, texts, want)
 	}
 }
@@ -63,7 +63,7 @@ func FuzzLongTexts(f *testing.F) {
 		value = append(value, long...)
 		head := "INSERT INTO " + quoteName(name) + " VALUES (7,"
 		short, texts := withoutLongTexts(append(appendQuoted([]byte(head), value), ",'?'),(8,'',NULL)"...))
-		if string(short) != head+"?,'?'),(8,'',NULL)" || len(texts) != 1 || !bytes.Equal(texts[0].([]byte), value) {
+		if short != head+"?,'?'),(8,'',NULL)" || len(texts) != 1 || !bytes.Equal(texts[0].([]byte), value) {
 			t.Errorf("%q in %q became %q, %q", value, head, short, texts)
 		}
 	})
