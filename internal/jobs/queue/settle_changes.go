@@ -130,7 +130,7 @@ func (s *Store) freeKeys(ctx context.Context, q tables.Tx, ends []pendingSettlem
 		return nil
 	}
 	// A key is committed with its job, so one that is not there now is none of
-	// these jobs'. Mostly there are none at all; for one job, asking is as dear as deleting.
+	// these jobs'. Mostly there are none at all; for one job, asking costs as much as deleting.
 	if len(gone) > 1 {
 		var one int
 		if found, err := s.tables.QueryRow(ctx, q, []any{&one}, "SELECT 1 FROM cmsjobs_unique LIMIT 1"); err != nil ||
