@@ -158,4 +158,22 @@ var guardsOfPages = []guard{
 		test:    "TestATickSaysThatItsJobDidOnlyAPart",
 		only:    "sqlite",
 	},
+	{
+		promise: "D",
+		name:    "a sitemap is on the disk before it is published",
+		file:    "internal/handlers/sitemap/seal.go",
+		old:     "		errs = append(errs, f.Sync(), f.Close())",
+		without: "		errs = append(errs, f.Close())",
+		in:      "./internal/handlers/sitemap",
+		test:    "TestAFileThatDoesNotReachTheDiskIsAnError",
+	},
+	{
+		promise: "D",
+		name:    "few files of a sitemap are open at once",
+		file:    "internal/handlers/sitemap/seal.go",
+		old:     "				if len(held) >= together {",
+		without: "				if false {",
+		in:      "./internal/handlers/sitemap",
+		test:    "TestFewFilesAreOpenAtOnce",
+	},
 }

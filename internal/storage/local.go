@@ -107,7 +107,7 @@ func (l *Local) writeTemp(ctx context.Context, temp string, r io.Reader, how put
 	switch {
 	case err != nil:
 	case how.unsynced:
-		beginSync(f)
+		BeginSync(f)
 	default:
 		err = f.Sync()
 	}

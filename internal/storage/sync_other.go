@@ -4,5 +4,5 @@ package storage
 
 import "os"
 
-// beginSync does nothing: this system begins by itself.
-func beginSync(*os.File) {}
+// BeginSync does nothing: this system begins by itself.
+func BeginSync(*os.File) {}
