@@ -39,11 +39,11 @@ func TestWhatEndedAndIsNotWrittenIsBounded(t *testing.T) {
 		ended     int
 		claims    bool
 	}{
-		{"none", 2_000, 0, true},
-		{"a few, whose settlement brings the next jobs", 2_000, manyEnds - 1, false},
-		{"many", 2_000, manyEnds, true},
-		{"twice as many as are claimed ahead", 2_000, 801, true},
-		{"more", 2_000, 802, false},
+		{"none", 1_500, 0, true},
+		{"a few, whose settlement brings the next jobs", 1_500, manyEnds - 1, false},
+		{"many", 1_500, manyEnds, true},
+		{"twice as many as are claimed ahead", 1_500, 901, true},
+		{"more", 1_500, 902, false},
 		{"many, of a slow database", 200, 2*leastAhead + 2, false},
 	} {
 		w := aheadOf(10*time.Microsecond, c.perSecond)
