@@ -55,8 +55,8 @@ func (w *worker) run(ctx context.Context) error {
 			database.Warm(ctx, db, 2)
 			return nil
 		}},
-		Queues: w.queues, Slots: w.slots, Prefetch: w.prefetch, PollMin: 20 * time.Millisecond,
-		PollMax: 200 * time.Millisecond})
+		Queues: w.queues, Slots: w.slots, Prefetch: w.prefetch, LeastAhead: store.LeastAhead(),
+		PollMin: 20 * time.Millisecond, PollMax: 200 * time.Millisecond})
 	if err != nil {
 		return err
 	}

@@ -127,7 +127,7 @@ func (o *ours) worker(slots, prefetch int, change func(*jobs.Config)) (*jobs.Wor
 	c := jobs.Config{Source: o.store, Workers: o.store, Registry: o.registry, Now: time.Now, Wake: o.wake,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 		Info:   jobs.WorkerInfo{ID: fmt.Sprintf("%s:%d:bench", host, os.Getpid()), Host: host, PID: os.Getpid()},
-		Slots:  slots, Prefetch: prefetch}
+		Slots:  slots, Prefetch: prefetch, LeastAhead: o.store.LeastAhead()}
 	change(&c)
 	return jobs.NewWorker(c)
 }

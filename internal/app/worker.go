@@ -43,7 +43,8 @@ func (r *Services) worker(o WorkerOptions) (w *jobs.Worker, call func(queue stri
 	q := r.Config.Queue
 	c := jobs.Config{
 		Source: r.Store, Workers: r.Store, Registry: r.Registry, Logger: r.Log, Now: r.Now, Random: rand.Float64,
-		Info: r.workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch, Lease: q.Lease,
+		Info: r.workerInfo(q.WorkerID), Queues: r.queues(), Slots: q.Concurrency, Prefetch: q.Prefetch,
+		LeastAhead: r.Store.LeastAhead(), Lease: q.Lease,
 		PollMin: q.PollFirst, PollMax: q.Poll, Grace: q.Grace, MaxJobs: q.MaxJobs,
 		MaxTime: cmp.Or(o.MaxTime, q.MaxTime),
 		Once:    o.Once, StopWhenEmpty: o.StopWhenEmpty, MemoryLimit: int64(q.Memory), Memory: r.resident,

@@ -14,7 +14,7 @@ func TestHowManyJobsAreClaimedAhead(t *testing.T) {
 		perSecond float64
 		want      int
 	}{
-		{"fast", 10 * time.Microsecond, 2_000, 400},
+		{"fast", 10 * time.Microsecond, 1_500, 450},
 		{"as many as it may", 10 * time.Microsecond, 60_000, 512},
 		{"slow database", 10 * time.Microsecond, 200, leastAhead},
 		{"longer runs", 10 * time.Millisecond, 20_000, 5},
@@ -24,6 +24,10 @@ func TestHowManyJobsAreClaimedAhead(t *testing.T) {
 		if got := w.prefetchTarget(); got != c.want {
 			t.Errorf("%s: %d ahead, want %d", c.name, got, c.want)
 		}
+	}
+	w := aheadOf(10*time.Microsecond, 200)
+	if w.c.LeastAhead = 256; w.prefetchTarget() != 256 {
+		t.Errorf("a store that wants 256 ahead at least gets %d", w.prefetchTarget())
 	}
 }
 
@@ -35,11 +39,11 @@ func TestWhatEndedAndIsNotWrittenIsBounded(t *testing.T) {
 		ended     int
 		claims    bool
 	}{
-		{"none", 2_000, 0, true},
-		{"a few, whose settlement brings the next jobs", 2_000, manyEnds - 1, false},
-		{"many", 2_000, manyEnds, true},
-		{"twice as many as are claimed ahead", 2_000, 801, true},
-		{"more", 2_000, 802, false},
+		{"none", 1_500, 0, true},
+		{"a few, whose settlement brings the next jobs", 1_500, manyEnds - 1, false},
+		{"many", 1_500, manyEnds, true},
+		{"twice as many as are claimed ahead", 1_500, 901, true},
+		{"more", 1_500, 902, false},
 		{"many, of a slow database", 200, 2*leastAhead + 2, false},
 	} {
 		w := aheadOf(10*time.Microsecond, c.perSecond)
@@ -67,7 +71,7 @@ func aheadOf(mean time.Duration, perSecond float64) *Worker {
 // A worker holds a bounded number of bytes of payload, however many jobs these are, and
 // however they come and go.
 func TestAWorkerHoldsSoManyBytesAhead(t *testing.T) {
-	w := aheadOf(10*time.Microsecond, 2_000)
+	w := aheadOf(10*time.Microsecond, 1_500)
 	payload := slices.Repeat([]byte{'x'}, 1<<20)
 	claim := func(ids ...int64) (list []Claimed) {
 		for _, id := range ids {
@@ -83,9 +87,9 @@ func TestAWorkerHoldsSoManyBytesAhead(t *testing.T) {
 				waiting, running)
 		}
 	}
-	asks("nothing held", 400, aheadBytes)
+	asks("nothing held", 450, aheadBytes)
 	w.inFlight.take(claim(1, 2, 3), time.Now())
-	asks("three held", 400, aheadBytes-3<<20)
+	asks("three held", 450, aheadBytes-3<<20)
 	first := w.inFlight.next()
 	w.inFlight.take(claim(4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16), time.Now())
 	asks("all held", 0, 0)
@@ -97,5 +101,5 @@ func TestAWorkerHoldsSoManyBytesAhead(t *testing.T) {
 	w.inFlight.drop([]*inFlightJob{first})
 	asks("the first came again", 0, 0)
 	w.inFlight.drop(w.inFlight.list())
-	asks("all ended", 400, aheadBytes)
+	asks("all ended", 450, aheadBytes)
 }

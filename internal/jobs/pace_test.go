@@ -40,7 +40,7 @@ func TestWhatASlowProcessReadsAheadItTakesAtOnce(t *testing.T) {
 		perSecond float64
 		limit     int
 		soon      int
-	}{{80, 64, 0}, {80, 1, 15}, {10_000, 64, 1936}, {5, 1, leastSoon - 1}} {
+	}{{80, 64, 0}, {80, 1, 23}, {10_000, 64, 1936}, {5, 1, leastSoon - 1}} {
 		w := &Worker{c: Config{Now: time.Now}, inFlight: newHoldings(1)}
 		w.meanNanos.Store(int64(50 * time.Microsecond))
 		w.pace.perSecond = c.perSecond

@@ -1,6 +1,7 @@
 package jobs
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,7 +129,7 @@ func (w *Worker) request(queues []string, limit, held int) ClaimRequest {
 
 // soonTime is for which time's jobs rows are read. A rest beside what a claim takes is
 // worth reading only within it: where the hands are full for longer, it would run out.
-const soonTime = 200 * time.Millisecond
+const soonTime = 300 * time.Millisecond
 
 // leastSoon is how many are read at least, where runs are short: fewer would make a slow
 // pace slower.
@@ -223,8 +224,8 @@ func (w *Worker) capacityAfter(held int) int {
 // jobs are not kept from idle workers.
 const prefetchTime = 50 * time.Millisecond
 
-// leastAhead is how many are claimed ahead at least, where runs are short: with fewer, a
-// slow pace would become slower.
+// leastAhead is how many are claimed ahead at least, where runs are short and
+// Config.LeastAhead says nothing: with fewer, a slow pace would become slower.
 const leastAhead = 128
 
 // aheadBytes is how many bytes of payload a worker holds at most to claim ahead.
@@ -240,7 +241,7 @@ func (w *Worker) prefetchTarget() int {
 		return 0
 	}
 	return int(min(int64(w.c.Prefetch), int64(w.slots())*int64(prefetchTime)/mean,
-		max(w.pace.within(soonTime), leastAhead)))
+		max(w.pace.within(soonTime), int64(cmp.Or(w.c.LeastAhead, leastAhead)))))
 }
 
 // slotsAreLong says that all slots run jobs, none of which began lately.

@@ -51,6 +51,23 @@ func TestOpenSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
+// MariaDB writes the lines of one statement at a time: they are to be few.
+func TestMariaDBHoldsHalfAsManyJobsAhead(t *testing.T) {
+	for _, engine := range jobstest.Engines() {
+		t.Run(string(engine), func(t *testing.T) {
+			s := open1(t, tablestest.Variant{Engine: engine, Layout: tables.Stock}.Database(t),
+				tables.Options{Registry: tablestest.Registry()})
+			want := 256
+			if engine == jobstest.MariaDB {
+				want = 128
+			}
+			if got := s.LeastAhead(); got != want {
+				t.Errorf("%d jobs are claimed ahead at least, want %d", got, want)
+			}
+		})
+	}
+}
+
 func TestAPrefixIsHonoured(t *testing.T) {
 	db := jobstest.Migrated(t, jobstest.SQLite)
 	if made, err := tables.CreateTables(context.Background(), db.DB, tables.Extended, "cms_"); err != nil ||
