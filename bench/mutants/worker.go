@@ -152,7 +152,7 @@ var guardsOfWorkers = []guard{
 		promise: "P4",
 		name:    "a slow process holds few jobs ahead",
 		file:    "internal/jobs/worker_claim.go",
-		old:     "max(w.pace.within(soonTime), int64(cmp.Or(w.c.LeastAhead, leastAhead)))",
+		old:     "max(w.pace.within(soonTime), int64(cmp.Or(w.c.LeastAhead, LeastAhead)))",
 		without: "int64(cmp.Or(w.c.Prefetch, w.c.LeastAhead))",
 		in:      queue,
 		test:    "TestHowManyJobsAreClaimedAhead",

@@ -16,7 +16,7 @@ func TestHowManyJobsAreClaimedAhead(t *testing.T) {
 	}{
 		{"fast", 10 * time.Microsecond, 1_500, 450},
 		{"as many as it may", 10 * time.Microsecond, 60_000, 512},
-		{"slow database", 10 * time.Microsecond, 200, leastAhead},
+		{"slow database", 10 * time.Microsecond, 200, LeastAhead},
 		{"longer runs", 10 * time.Millisecond, 20_000, 5},
 		{"long runs", time.Second, 20_000, 0},
 	} {
@@ -44,7 +44,7 @@ func TestWhatEndedAndIsNotWrittenIsBounded(t *testing.T) {
 		{"many", 1_500, manyEnds, true},
 		{"twice as many as are claimed ahead", 1_500, 901, true},
 		{"more", 1_500, 902, false},
-		{"many, of a slow database", 200, 2*leastAhead + 2, false},
+		{"many, of a slow database", 200, 2*LeastAhead + 2, false},
 	} {
 		w := aheadOf(10*time.Microsecond, c.perSecond)
 		w.c.Queues = []string{"default"}

@@ -224,9 +224,9 @@ func (w *Worker) capacityAfter(held int) int {
 // jobs are not kept from idle workers.
 const prefetchTime = 50 * time.Millisecond
 
-// leastAhead is how many are claimed ahead at least, where runs are short and
+// LeastAhead is how many are claimed ahead at least, where runs are short and
 // Config.LeastAhead says nothing: with fewer, a slow pace would become slower.
-const leastAhead = 128
+const LeastAhead = 128
 
 // aheadBytes is how many bytes of payload a worker holds at most to claim ahead.
 const aheadBytes = 16 << 20
@@ -241,7 +241,7 @@ func (w *Worker) prefetchTarget() int {
 		return 0
 	}
 	return int(min(int64(w.c.Prefetch), int64(w.slots())*int64(prefetchTime)/mean,
-		max(w.pace.within(soonTime), int64(cmp.Or(w.c.LeastAhead, leastAhead)))))
+		max(w.pace.within(soonTime), int64(cmp.Or(w.c.LeastAhead, LeastAhead)))))
 }
 
 // slotsAreLong says that all slots run jobs, none of which began lately.

@@ -41,7 +41,7 @@ type Config struct {
 	// no prefetch, a job begins when the end of the one before it is written.
 	Slots, Prefetch int
 	// LeastAhead is how many of Prefetch are claimed ahead also where the process claims
-	// few in a time, while runs are short; 128 where it is 0.
+	// few in a time, while runs are short; the constant LeastAhead where it is 0.
 	LeastAhead int
 	// MaxSlots is how many slots people may give the worker while it runs, never less
 	// than Slots. 0 is the constant MaxSlots.

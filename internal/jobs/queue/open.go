@@ -7,6 +7,7 @@ import (
 	"github.com/jmoiron/sqlx"
 
 	"github.com/cmsjobs/cmsjobs/internal/database"
+	"github.com/cmsjobs/cmsjobs/internal/jobs"
 	"github.com/cmsjobs/cmsjobs/internal/jobs/tables"
 )
 
@@ -78,13 +79,13 @@ func (s *Store) reread(ctx context.Context) error {
 	return s.tables.ReadJobs(ctx)
 }
 
-// LeastAhead is for jobs.Config: 256 jobs make transactions cheap where many processes
-// share a server. MariaDB writes the lines of one statement at a time into the history, as
+// LeastAhead is for jobs.Config: twice the usual makes transactions cheap where many
+// processes share a server. MariaDB writes the lines of one statement at a time into the history, as
 // it gives out their numbers; what waits longer for its turn than 3 s is refused (1467). So
-// it gets half as many.
+// it keeps the usual.
 func (s *Store) LeastAhead() int {
 	if s.compound == database.Block {
-		return 128
+		return jobs.LeastAhead
 	}
-	return 256
+	return 2 * jobs.LeastAhead
 }
